@@ -1,0 +1,52 @@
+# One virtual environment, .venv, filled from the lock files; a step that is done leaves a stamp there and is not done twice.
+PYTHON ?= python3
+JOBS ?= 2
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --group build --universal --fork-strategy fewest --python-version 3.11 \
+	--generate-hashes --no-annotate --custom-compile-command "make lock"
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --nbval --nbval-cell-timeout 120 tests notebooks
+
+help:           ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+lab: setup      ## open the course in JupyterLab, on your own copies in work/
+	$(BIN)/python tools/work_copies.py
+	$(BIN)/jupyter lab --config=tools/jupyter_lab_config.py work/00_start_here.ipynb
+
+fresh: setup    ## bring clean copies of the lessons into work/ and keep the old ones beside them
+	$(BIN)/python tools/work_copies.py --fresh
+
+test: .venv/test  ## run every test that a change must pass
+	$(PYTEST)
+
+test-all: .venv/test  ## also the slow ones: long random runs, broken formulas, lowest versions, other Pythons
+	$(BIN)/python tests/mutants.py
+	PYTHON=$(BIN)/python sh tools/other_versions.sh
+	HYPOTHESIS_PROFILE=long $(PYTEST) -m "slow or not slow"
+
+setup: .venv/lab  ## build .venv and nothing else
+
+refresh: setup  ## run the notebooks and store their outputs
+	$(BIN)/python tools/refresh_notebooks.py
+
+exercises: setup  ## write exercises/ from solutions/
+	$(BIN)/python tools/make_exercises.py
+
+bench: .venv/test  ## measure how soon the explorers answer, beside their peers
+	$(PIP) --no-build-isolation -e '.[bench]'
+	$(BIN)/python benchmarks/sliders.py
+
+lock: .venv/test  ## write the lock files anew, with the newest versions
+	$(COMPILE) --upgrade --output-file requirements.lock
+	$(COMPILE) --upgrade --extra test --extra peers --extra nbgrader --constraint requirements.lock --output-file requirements-test.lock
+
+.venv/lab: requirements.lock pyproject.toml
+	sh tools/debian_packages.sh python3-venv && $(PYTHON) -m venv .venv
+	$(PIP) --require-hashes -r requirements.lock && $(PIP) --no-deps --no-build-isolation -e . && touch $@
+
+.venv/test: requirements-test.lock .venv/lab
+	sh tools/debian_packages.sh chromium bubblewrap && $(PIP) --require-hashes -r requirements-test.lock
+	$(BIN)/jupyter labextension disable --level=sys_prefix @jupyter/nbgrader && $(BIN)/jupyter server extension disable --sys-prefix nbgrader && touch $@
+
+.PHONY: help lab fresh test test-all setup refresh exercises bench lock

@@ -1,0 +1,22 @@
+# What `make lab` starts JupyterLab with.
+from pathlib import Path
+
+c = get_config()  # noqa: F821  (Jupyter puts it there)
+root = Path(__file__).resolve().parents[1]
+c.ServerApp.root_dir = str(root)                   # so that a lesson's links into docs/ work
+c.ServerApp.preferred_dir = str(root / "work")     # where the file browser opens
+c.ServerApp.allow_root = True                      # a container's only user is often root
+
+# A slider sends many small messages. By default the server holds each answer back until the browser has
+# acknowledged the one before it (Nagle's algorithm), up to 40 ms a step. Without the class below all works, only slower.
+try:
+    from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
+
+    class NoDelayConnection(ZMQChannelsWebsocketConnection):
+        def connect(self):
+            self.websocket_handler.set_nodelay(True)
+            return super().connect()
+
+    c.ServerApp.kernel_websocket_connection_class = NoDelayConnection
+except ImportError:  # a jupyter_server from before this interface, or after it
+    pass
