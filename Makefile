@@ -4,7 +4,7 @@ JOBS ?= 2
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --group build --universal --fork-strategy fewest --python-version 3.11 \
-	--generate-hashes --no-annotate --custom-compile-command "make lock"
+	--generate-hashes --no-annotate --exclude-newer "7 days" --custom-compile-command "make lock"
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --nbval --nbval-cell-timeout 120 tests notebooks
 
 help:           ## this list
@@ -37,7 +37,7 @@ bench: .venv/test  ## measure how soon the explorers answer, beside their peers
 	$(PIP) --no-build-isolation -e '.[bench]'
 	$(BIN)/python benchmarks/sliders.py
 
-lock: .venv/test  ## write the lock files anew, with the newest versions
+lock: .venv/test  ## write the lock files anew, with the newest versions that are a week old
 	$(COMPILE) --upgrade --output-file requirements.lock
 	$(COMPILE) --upgrade --extra test --extra peers --extra nbgrader --constraint requirements.lock --output-file requirements-test.lock
 
