@@ -1,0 +1,57 @@
+"""Arithmetic intensity and the roofline model: `import roofline_lib as rl`.
+
+Quantities are SI floats (FLOP, byte, second); sizes may be arrays. Drawing and explorers are imported when they are first asked for.
+"""
+
+from importlib import import_module
+
+from roofline_lib.caches import Misses, count_misses, loop_addresses, loop_misses
+from roofline_lib.chains import ChainCost, best_chain_order, chain_cost, chain_orders, strassen
+from roofline_lib.checks import Question, Verdict, check
+from roofline_lib.machines import Machine, Peak, machine, machines
+from roofline_lib.model import Bound, Work, attainable_performance, bound, fused
+from roofline_lib.operators import (
+    attention,
+    axpy,
+    conv2d,
+    critical_batch,
+    critical_size,
+    dot,
+    elementwise,
+    gemm,
+    gemv,
+    layer_norm,
+    nrm2,
+    rms_norm,
+    softmax,
+    syrk,
+    trsm,
+    trsv,
+)
+from roofline_lib.peaks import clock_from, memory_bandwidth, peak_flops
+from roofline_lib.precisions import PRECISIONS, bytes_per_element
+from roofline_lib.text import quantity
+from roofline_lib.tiling import (
+    CountedProduct,
+    counted_tiled_product,
+    io_lower_bound,
+    naive_gemm,
+    tile_count,
+    tile_efficiency,
+    tile_memory,
+    tiled_gemm,
+    wave_efficiency,
+)
+from roofline_lib.transformer import Transformer, decode_tokens_per_second, transformer, transformers
+
+_LAZY = {"draw_roofline": "drawing", "GemmExplorer": "explorers.gemm", "TilingExplorer": "explorers.tiling",
+         "DecodeExplorer": "explorers.decode", "ChainExplorer": "explorers.chain", "PeakExplorer": "explorers.peak",
+         "MeasuredExplorer": "explorers.measured", "OperatorExplorer": "explorers.operator", "TrainingExplorer": "explorers.training"}
+
+__all__ = [name for name in dir() if not name.startswith("_") and name != "import_module"] + list(_LAZY)
+
+
+def __getattr__(name):
+    if name not in _LAZY:
+        raise AttributeError(f"module 'roofline_lib' has no attribute {name!r}")
+    return getattr(import_module(f"roofline_lib.{_LAZY[name]}"), name)

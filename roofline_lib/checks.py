@@ -1,0 +1,207 @@
+"""Judging an answer: right, not answered yet, or wrong, and then which slip it is. Nothing here raises, whatever the answer is."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module, resources
+
+import numpy as np
+
+from roofline_lib.text import parse_quantity, quantity, significant, unknown
+
+_SLIP_TOLERANCE = 0.004  # a slip is named only where the answer is the slip's own value to within this
+
+
+@dataclass(frozen=True)
+class Question:
+    """One practice question. `reference()` computes the answer: a number in `unit`'s base unit, one of `choices`, or a function.
+
+    `unit` is what the question asks for ("GFLOP", "MB", "FLOP/byte", "" for a bare number). `slips` maps a slip's name (data/slips.toml) to a
+    function computing the answer that it gives: only those that this question's inputs can produce. `tolerance` is relative.
+    For a function answer, `inputs()` gives the argument tuples to compare on.
+    """
+
+    id: str
+    prompt: str
+    reference: Callable
+    unit: str = ""
+    slips: Mapping = field(default_factory=dict)
+    tolerance: float = 0.01
+    choices: tuple = ()
+    hint: str = ""
+    inputs: Callable | None = None
+
+    @property
+    def scale_and_base(self):
+        """(1e9, "FLOP") for the unit "GFLOP"."""
+        scale, base, _ = parse_quantity(f"1 {self.unit}")
+        return scale, base
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a check: `.right`, the names of the `.slips` that the answer matches, and the `.message` that was printed."""
+
+    right: bool
+    slips: tuple
+    message: str
+    answered: bool = True
+
+    def _ipython_display_(self):
+        """Shows nothing: the message has been printed already."""
+
+
+def check(question, answer=...):
+    """Judge an answer to a question (its id, such as "01.gemm-flops", or a Question), print the verdict and return it. Never raises.
+
+    `answer`: a number in the unit that the question asks for, a text with a unit ("2.147 GFLOP"), a choice, or a function.
+    """
+    try:
+        verdict = _judge(find_question(question) if not isinstance(question, Question) else question, answer)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # an answer may carry any code at all in its methods
+        verdict = Verdict(False, (), f"This answer cannot be judged: {_safe(str, error)}", answered=answer is not ...)
+    print(verdict.message)
+    return verdict
+
+
+def find_question(name):
+    """The Question of that id. UnknownName lists the nearest; inside the grading sandbox there are none."""
+    questions = _questions()
+    if not isinstance(name, str) or name not in questions:
+        raise unknown("question", _safe(str, name), questions or ["(no references here)"])
+    return questions[name]
+
+
+@cache
+def _questions():
+    try:
+        package = import_module("roofline_lib.questions")
+    except ImportError:  # the grading sandbox has no references
+        return {}
+    return {question.id: question for question in package.all_questions()}
+
+
+def _judge(question, answer):
+    if answer is ... or answer is None or (isinstance(answer, str) and not answer.strip()):
+        unit = f" (in {question.unit})" if question.unit else f" ({' / '.join(question.choices)})" if question.choices else ""
+        return Verdict(False, (), f"{question.id}: not answered yet. {question.prompt}{unit}", answered=False)
+    if question.choices:
+        return _judge_choice(question, answer)
+    if question.inputs:
+        return _judge_function(question, answer)
+    return _judge_number(question, answer)
+
+
+def _judge_number(question, answer):
+    scale, base = question.scale_and_base
+    reference = float(question.reference())
+    try:
+        value, slips = _base_value(answer, scale, base)
+    except ValueError as error:
+        return _wrong(question, f"{error}. Give a number in {question.unit or 'plain count'}, or a text with its unit", ())
+    shown = quantity(reference, base, 4) if base != "%" else f"{significant(reference, 4)}%"
+    if value is None:
+        return _wrong(question, f"you gave {_safe(str, answer)!r}, asked for is {question.unit}", slips, shown)
+    given = quantity(value, base, 4)
+    if within(value, reference, question.tolerance):
+        return Verdict(True, (), f"{question.id}: right. You say {given}; computed: {shown}.")
+    computed = {name: wrong() for name, wrong in question.slips.items()} | _unit_slips(reference, base)
+    found = tuple(name for name, wrong in computed.items() if within(value, wrong, _SLIP_TOLERANCE)
+                  and not within(wrong, reference, question.tolerance))
+    return _wrong(question, f"you say {given}", found, shown)
+
+
+def _base_value(answer, scale, base):
+    """(value in base units or None, slips that the unit shows)."""
+    if isinstance(answer, str):
+        value, unit, _ = parse_quantity(answer)
+        if unit == base:
+            return value, ()
+        if unit == "" and base != "":
+            return value * scale, ()
+        if {unit, base} == {"FLOP", "FLOP/s"}:
+            return None, ("flops-rate",)
+        if unit == "MAC" and base == "FLOP":
+            return None, ("mac-is-flop",)
+        return None, ()
+    if isinstance(answer, bool | np.bool_ | complex | bytes) or (np.ndim(answer) and np.size(answer) != 1):
+        raise ValueError(f"{_safe(repr, answer)[:60]} is not one number")
+    try:
+        value = float(np.asarray(answer).reshape(-1)[0] if np.ndim(answer) else answer)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{_safe(repr, answer)[:60]} is not one number") from None
+    if not np.isfinite(value):
+        raise ValueError(f"{value} is not a finite number")
+    return value * scale, ()
+
+
+def _unit_slips(reference, base):
+    """What a slip of prefix gives, for any question with a unit that takes one."""
+    if base in ("FLOP", "FLOP/s", "s", "Hz", "byte/s", "byte"):
+        slips = {"giga-slip": reference * 1000, "giga-slip (down)": reference / 1000}
+        if base in ("byte", "byte/s"):
+            slips |= {f"gib-for-gb ({power}{sign})": reference * (1.024**power) ** (1 if sign == "+" else -1)
+                      for power in (1, 2, 3, 4) for sign in "+-"}
+        return slips
+    return {}
+
+
+def _judge_choice(question, answer):
+    text = _safe(str, answer).strip().lower()
+    by_key = {choice.lower(): choice for choice in question.choices} | dict(zip("abcdefgh", question.choices, strict=False))
+    if text not in by_key:
+        return _wrong(question, f"{text[:60]!r} is none of the choices {' / '.join(question.choices)}", ())
+    chosen, reference = by_key[text], question.reference()
+    if chosen == reference:
+        return Verdict(True, (), f"{question.id}: right: {reference}. {question.hint}".rstrip())
+    found = tuple(name for name, wrong in question.slips.items() if wrong() == chosen)
+    return _wrong(question, f"you say {chosen!r}", found, repr(reference))
+
+
+def _judge_function(question, answer):
+    if not callable(answer):
+        return _wrong(question, f"asked for is a function; you gave {_safe(repr, answer)[:60]}", ())
+    for arguments in question.inputs():
+        reference = question.reference(*arguments)
+        try:
+            value = float(answer(*arguments))
+        except Exception as error:
+            return _wrong(question, f"for {arguments} your function raised {type(error).__name__}: {_safe(str, error)}", ())
+        if not within(value, reference, question.tolerance):
+            found = tuple(name for name, wrong in question.slips.items() if within(value, wrong(*arguments), _SLIP_TOLERANCE))
+            return _wrong(question, f"for {arguments} you say {significant(value, 5)}", found, significant(reference, 5))
+    return Verdict(True, (), f"{question.id}: right on every input tried.")
+
+
+def within(value, reference, tolerance):
+    """Whether `value` is finite and at most `tolerance` (relative) from `reference`."""
+    value, reference = float(value), float(reference)
+    return bool(np.isfinite(value) and abs(value - reference) <= tolerance * abs(reference))
+
+
+def _wrong(question, what, slips, reference=None):
+    names = tuple(dict.fromkeys(name.split(" (")[0] for name in slips))
+    lines = [f"{question.id}: not right: {what}."]
+    lines += [f"  Looks like {name}: {_slip_texts()[name]}" for name in names]
+    if question.hint:
+        lines.append(f"  Hint: {question.hint}")
+    if reference is not None:
+        lines.append(f"  Computed: {reference}.")
+    return Verdict(False, names, "\n".join(lines))
+
+
+@cache
+def _slip_texts():
+    """Each slip's name and one sentence on what happened."""
+    return tomllib.loads(resources.files("roofline_lib").joinpath("data/slips.toml").read_text(encoding="utf-8"))
+
+
+def _safe(function, value):
+    """str or repr of anything, even where its own method raises."""
+    try:
+        return function(value)
+    except Exception:
+        return f"an object of type {type(value).__name__}"

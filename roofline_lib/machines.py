@@ -1,0 +1,161 @@
+"""Machines: peaks by precision, memory levels, and where each number comes from. The catalogue is data/machines.toml."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+
+from roofline_lib.precisions import bytes_per_element
+from roofline_lib.text import number, quantity, unknown
+
+
+@dataclass(frozen=True)
+class Peak:
+    """One peak rate (FLOP/s) with what belongs to its name: accumulate width, dense or sparse, unit, clock (Hz) and source."""
+
+    flops: float
+    precision: str = ""
+    accumulate: str | None = None
+    dense: bool = True
+    unit_kind: str = ""
+    clock: float | None = None
+    flop_per_clock_per_unit: float | None = None
+    source: str = "given by hand"
+    status: str = ""  # V read at the vendor, T at a third party, R recalled and not verified
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A chip. `peaks`: {precision: FLOP/s} or {precision: (Peak, ...)}; `bandwidths`: {level: byte/s}; `capacities`: {level: byte}.
+
+    Peaks are dense. The first Peak of a precision is the one asked for by default. Errors: ValueError for a peak or bandwidth that is no
+    positive number, UnknownName for a precision or level that this machine does not have: there is never a silent default.
+    """
+
+    name: str
+    peaks: Mapping
+    bandwidths: Mapping
+    capacities: Mapping = field(default_factory=dict)
+    units: int | None = None
+    kind: str = ""
+    unit_name: str = "unit"
+    details: Mapping = field(default_factory=dict, repr=False)  # the catalogue's own record: clocks, sources, conflicts
+
+    def __post_init__(self):
+        if not isinstance(self.name, str) or not self.name:
+            raise ValueError(f"name must be a text; got {self.name!r}")
+        for argument, unit in (("peaks", "FLOP/s"), ("bandwidths", "byte/s")):
+            if not isinstance(getattr(self, argument), Mapping) or not getattr(self, argument):
+                raise ValueError(f"{argument} must map at least one name to a number in {unit}; got {getattr(self, argument)!r}")
+        peaks = {}
+        for precision, given in self.peaks.items():
+            bytes_per_element(precision)
+            options = tuple(given) if isinstance(given, list | tuple) else (given,)
+            peaks[precision] = tuple(p if isinstance(p, Peak) else Peak(p, precision) for p in options)
+            for option in peaks[precision]:
+                _one(f"peaks[{precision!r}]", option.flops, "FLOP/s")
+        bandwidths = {level: _one(f"bandwidths[{level!r}]", value, "byte/s") for level, value in self.bandwidths.items()}
+        capacities = {level: _one(f"capacities[{level!r}]", value, "byte") for level, value in self.capacities.items()}
+        if self.units is not None:
+            _one("units", self.units, "multiprocessors or cores")
+        for name, value in {"peaks": peaks, "bandwidths": bandwidths, "capacities": capacities, "details": self.details}.items():
+            object.__setattr__(self, name, dict(value))
+
+    @property
+    def precisions(self):
+        """The precisions that have a peak here."""
+        return tuple(self.peaks)
+
+    @property
+    def levels(self):
+        """The memory levels known here, those without a printed bandwidth included."""
+        return tuple(dict.fromkeys((*self.bandwidths, *self.capacities)))
+
+    def find_peak(self, precision, accumulate=None):
+        """The Peak record: rate, accumulate width, clock and source."""
+        bytes_per_element(precision)
+        if precision not in self.peaks:
+            raise unknown(f"a {precision} peak of {self.name}: precision", precision, self.peaks)
+        options = {peak.accumulate: peak for peak in reversed(self.peaks[precision])}
+        if accumulate is None:
+            return self.peaks[precision][0]
+        if accumulate not in options:
+            raise unknown(f"a {precision} peak of {self.name}: accumulate", accumulate, [str(a) for a in options])
+        return options[accumulate]
+
+    def peak(self, precision, accumulate=None):
+        """Dense peak in FLOP/s at a precision; `accumulate` ("fp16", "fp32") picks among several."""
+        return float(self.find_peak(precision, accumulate).flops)
+
+    def bandwidth(self, level="DRAM"):
+        """Bandwidth of a memory level in byte/s. UnknownName where none is printed or measured."""
+        if level not in self.bandwidths:
+            raise unknown(f"a bandwidth of {self.name}: level", level, self.bandwidths)
+        return self.bandwidths[level]
+
+    def capacity(self, level="DRAM"):
+        """Bytes that a memory level holds (for one unit where each unit has its own)."""
+        if level not in self.capacities:
+            raise unknown(f"a capacity of {self.name}: level", level, self.capacities)
+        return self.capacities[level]
+
+    def ridge_point(self, precision, level="DRAM", accumulate=None):
+        """FLOP/byte at which the two roofs meet: peak / bandwidth."""
+        return self.peak(precision, accumulate) / self.bandwidth(level)
+
+    def __str__(self):
+        peaks = ", ".join(f"{p} {quantity(self.peak(p), 'FLOP/s')}" for p in self.peaks)
+        return f"{self.name}: {peaks}; " + ", ".join(f"{k} {quantity(v, 'byte/s')}" for k, v in self.bandwidths.items())
+
+
+def machine(name):
+    """The machine of that name; case, spaces and hyphens do not matter. UnknownName lists the nearest."""
+    key = _key(name) if isinstance(name, str) else None
+    catalogue = _catalogue()
+    known = {_key(alias): found for found, record in catalogue.items() for alias in (found, *record.details.get("aliases", ()))}
+    if key not in known:
+        raise unknown("machine", name, catalogue)
+    return catalogue[known[key]]
+
+
+def machines():
+    """The names in the catalogue."""
+    return list(_catalogue())
+
+
+def as_machine(given):
+    """A Machine as it is, or the one of that name."""
+    if isinstance(given, Machine):
+        return given
+    if isinstance(given, str):
+        return machine(given)
+    raise ValueError(f"machine must be a Machine or the name of one; got {given!r}")
+
+
+@cache
+def _catalogue():
+    text = resources.files("roofline_lib").joinpath("data/machines.toml").read_text(encoding="utf-8")
+    return {name: _from_table(name, table) for name, table in tomllib.loads(text).items()}
+
+
+def _from_table(name, table):
+    fields = Peak.__dataclass_fields__
+    peaks = {}
+    for row in table["peaks"]:
+        peaks.setdefault(row["precision"], []).append(Peak(**{k: v for k, v in row.items() if k in fields}))
+    memory = table["memory"]
+    return Machine(name, peaks, {row["level"]: row["bandwidth"] for row in memory if "bandwidth" in row},
+                   {row["level"]: row["capacity"] for row in memory if "capacity" in row},
+                   units=table.get("units"), kind=table.get("kind", ""), unit_name=table.get("unit_name", "unit"), details=table)
+
+
+def _one(name, value, unit):
+    checked = number(name, value, unit, above=0)
+    if not isinstance(checked, float):
+        raise ValueError(f"{name} must be one number ({unit}); got {value!r}")
+    return checked
+
+
+def _key(name):
+    return "".join(ch for ch in name.lower() if ch not in " -_")

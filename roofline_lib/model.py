@@ -1,0 +1,126 @@
+"""The roofline model: work, and the least time a machine can take for it.
+
+Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009, doi:10.1145/1498765.1498785.
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from roofline_lib.machines import as_machine
+from roofline_lib.text import number, quantity
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a computation does: `flops` (FLOP; a multiply-add is 2) and `bytes_moved` (byte), floats or arrays that broadcast.
+
+    `work + work` is one after the other, `n * work` the same n times over, and `sum` works.
+    """
+
+    flops: float
+    bytes_moved: float
+
+    __array_ufunc__ = None  # so that numpy numbers leave n * work to us
+
+    def __post_init__(self):
+        object.__setattr__(self, "flops", number("flops", self.flops, "FLOP", least=0))
+        object.__setattr__(self, "bytes_moved", number("bytes_moved", self.bytes_moved, "byte", least=0))
+
+    @property
+    def intensity(self):
+        """Arithmetic intensity in FLOP/byte: infinite where nothing is moved, NaN where nothing happens at all."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return _plain(np.divide(self.flops, self.bytes_moved))
+
+    def __add__(self, other):
+        if isinstance(other, Work):
+            return Work(self.flops + other.flops, self.bytes_moved + other.bytes_moved)
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # sum() starts from 0
+
+    __radd__ = __add__
+
+    def __mul__(self, times):
+        times = number("times", times, "repetitions", least=0)
+        return Work(times * self.flops, times * self.bytes_moved)
+
+    __rmul__ = __mul__
+
+    def __str__(self):
+        if np.ndim(self.flops) or np.ndim(self.bytes_moved):
+            return f"Work of shape {np.broadcast_shapes(np.shape(self.flops), np.shape(self.bytes_moved))}"
+        return (f"{quantity(self.flops, 'FLOP')}, {quantity(self.bytes_moved, 'byte')}, {quantity(self.intensity, 'FLOP/byte')}")
+
+
+def fused(*works, bytes_moved):
+    """The works as one kernel: the same FLOP, but only `bytes_moved` (byte) cross memory. ValueError where that is more than apart."""
+    if not works or not all(isinstance(work, Work) for work in works):
+        raise ValueError(f"fused takes one Work or more; got {works!r}")
+    apart = reduce(add, works)
+    if np.any(number("bytes_moved", bytes_moved, "byte", least=0) > np.asarray(apart.bytes_moved)):
+        raise ValueError(f"bytes_moved must be at most what the works move apart, {apart.bytes_moved} byte; got {bytes_moved}")
+    return Work(apart.flops, bytes_moved)
+
+
+def attainable_performance(intensity, peak_flops, bandwidth):
+    """FLOP/s under the roof: min(peak_flops, bandwidth * intensity). Takes FLOP/byte, FLOP/s and byte/s; all broadcast."""
+    intensity = number("intensity", intensity, "FLOP/byte", least=0, finite=False)
+    peak = number("peak_flops", peak_flops, "FLOP/s", above=0)
+    return _plain(np.minimum(peak, number("bandwidth", bandwidth, "byte/s", above=0) * intensity))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The least times (s) in which a machine can do a Work, and which of the two limits it. Arrays where the Work has arrays."""
+
+    work: Work
+    peak_flops: float
+    bandwidth: float
+
+    @property
+    def compute_time(self):
+        """Seconds for the arithmetic alone: FLOP / peak."""
+        return self.work.flops / self.peak_flops
+
+    @property
+    def memory_time(self):
+        """Seconds for the traffic alone: byte / bandwidth."""
+        return self.work.bytes_moved / self.bandwidth
+
+    @property
+    def time(self):
+        """Seconds at least: the larger of the two, as if they overlapped perfectly."""
+        return _plain(np.maximum(self.compute_time, self.memory_time))
+
+    @property
+    def bound_by(self):
+        """"compute" where intensity >= ridge point, else "memory"; cross-multiplied, so that a point on the ridge counts as compute."""
+        verdict = np.where(at_least_ridge(self.work, self.peak_flops, self.bandwidth), "compute", "memory")
+        return str(verdict) if verdict.ndim == 0 else verdict
+
+    @property
+    def attainable_performance(self):
+        """FLOP/s at most."""
+        return attainable_performance(self.work.intensity, self.peak_flops, self.bandwidth)
+
+    def __str__(self):
+        return f"{self.bound_by}-bound: {quantity(self.compute_time, 's')} compute, {quantity(self.memory_time, 's')} memory"
+
+
+def bound(work, machine, precision, level="DRAM"):
+    """The Bound of a Work on a machine (or its name) at one precision, with the bytes counted at one memory level."""
+    if not isinstance(work, Work):
+        raise ValueError(f"work must be a Work(flops, bytes_moved); got {work!r}")
+    machine = as_machine(machine)
+    return Bound(work, machine.peak(precision), machine.bandwidth(level))
+
+
+def at_least_ridge(work, peak_flops, bandwidth):
+    """Whether intensity >= ridge point, without a division."""
+    return np.asarray(work.flops) * bandwidth >= np.asarray(work.bytes_moved) * peak_flops
+
+
+def _plain(value):
+    return float(value) if np.ndim(value) == 0 else value

@@ -1,0 +1,121 @@
+"""Numbers in and out of words: SI prefixes, units, and the errors that a wrong argument gets."""
+
+import difflib
+import re
+
+import numpy as np
+
+_PREFIXES = [(1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""),
+             (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p")]
+_SCALE = {prefix: scale for scale, prefix in _PREFIXES} | {"K": 1e3, "u": 1e-6, "μ": 1e-6} | {
+    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+_SYMBOL = {"byte": "B", "byte/s": "B/s"}
+_PREFIXED = ("byte", "byte/s", "FLOP", "FLOP/s", "s", "Hz", "token/s", "W")
+_BASE = {"B": "byte", "byte": "byte", "bytes": "byte", "b/s": "bit/s", "bit/s": "bit/s", "B/s": "byte/s", "byte/s": "byte/s",
+         "bytes/s": "byte/s", "FLOP": "FLOP", "FLOPs": "FLOP", "FLOP/s": "FLOP/s", "FLOPs/s": "FLOP/s", "FLOPS": "FLOP/s",
+         "MAC": "MAC", "MACs": "MAC", "s": "s", "sec": "s", "seconds": "s", "Hz": "Hz", "FLOP/byte": "FLOP/byte",
+         "FLOP/B": "FLOP/byte", "FLOPs/byte": "FLOP/byte", "token/s": "token/s", "tokens/s": "token/s", "W": "W", "%": "%",
+         "token": "token", "tokens": "token", "x": "", "": ""}
+
+
+class UnknownName(KeyError, ValueError):
+    """An unknown name, which is a KeyError and a ValueError, printed as a sentence."""
+
+    def __str__(self):
+        return str(self.args[0])
+
+
+def quantity(value, unit, digits=3):
+    """`value` (one SI float) in words: quantity(4.362e9, "byte") is "4.36 GB". Units such as FLOP/byte get no prefix."""
+    value = float(value)
+    if not np.isfinite(value):
+        return f"{value} {unit}".strip()
+    scale, prefix = 1.0, ""
+    if unit in _PREFIXED and value:
+        rounded = abs(float(f"{value:.{digits}g}"))
+        scale, prefix = next((p for p in _PREFIXES if rounded >= p[0]), _PREFIXES[-1])
+    gap = "" if unit == "%" else " "
+    return f"{significant(value / scale, digits)}{gap}{prefix}{_SYMBOL.get(unit, unit)}".rstrip()
+
+
+def significant(value, digits=3):
+    """`value` with `digits` significant digits and no needless exponent: 1234.5 -> "1,230", 0.24999 -> "0.25"."""
+    rounded = float(f"{float(value):.{digits}g}")
+    if rounded and not 1e-4 <= abs(rounded) < 1e7:
+        return f"{rounded:.{digits - 1}e}".replace("e+", "e").replace("e0", "e").replace("e-0", "e-")
+    decimals = 0 if not rounded else max(0, digits - 1 - int(np.floor(np.log10(abs(rounded)))))
+    text = f"{rounded:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def parse_quantity(text):
+    """(value in base units, base unit, prefix) of a text such as "2.147 GFLOP", "1,000 MiB", "16.8 us"; ValueError if it is none."""
+    match = re.fullmatch(r"\s*([-+]?[\d][\d,_]*\.?\d*(?:[eE][-+]?\d+)?|[-+]?\.\d+)\s*(.*?)\s*", str(text))
+    if not match:
+        raise ValueError(f"{text!r} is no number with a unit, such as '2.147 GFLOP'")
+    number, unit = float(re.sub("[,_]", "", match[1])), match[2]
+    if unit in _BASE:
+        return number, _BASE[unit], ""
+    for prefix in sorted(_SCALE, key=len, reverse=True):
+        rest = unit.removeprefix(prefix)
+        if prefix and rest != unit and _BASE.get(rest) in (*_PREFIXED, "MAC", "bit/s"):
+            return number * _SCALE[prefix], _BASE[rest], prefix
+    raise ValueError(f"unit {unit!r} is not known; use for example GFLOP, TFLOP/s, MB, GiB, ms, FLOP/byte or %")
+
+
+def unknown(kind, name, choices):
+    """The error for a name that is not among `choices`, nearest ones first."""
+    choices = list(choices)
+    near = difflib.get_close_matches(str(name), choices, n=4, cutoff=0.5)
+    hint = f"; nearest: {', '.join(near)}" if near and len(choices) > 12 else ""
+    return UnknownName(f"{kind} {name!r} is not known{hint}; choose one of {', '.join(choices)}")
+
+
+def number(name, value, unit, *, least=None, above=None, whole=False, finite=True):
+    """`value` as float or float64 array, or a ValueError that names the argument, its unit, what came and what would do."""
+    wanted = "a whole number" if whole else "a number"
+    if above is not None:
+        wanted += f" above {above}"
+    elif least is not None:
+        wanted += f" of at least {least}"
+    error = ValueError(f"{name} must be {wanted} ({unit}); got {_short(value)}")
+    try:
+        raw = np.asarray(value)
+        if raw.dtype.kind == "O":
+            if not all(isinstance(x, int) and not isinstance(x, bool) for x in raw.flat):
+                raise error
+        elif raw.dtype.kind not in "iuf":
+            raise error
+        array = raw.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise error from None
+    bad = np.isnan(array) | (finite & np.isinf(array))
+    if above is not None:
+        bad |= array <= above
+    if least is not None:
+        bad |= array < least
+    if whole:
+        bad |= array != np.floor(array)
+    if array.size == 0 or bad.any():
+        raise error
+    return float(array) if array.ndim == 0 else array
+
+
+def size(name, value, unit="elements"):
+    """A matrix side, a batch, a count: whole and at least 1."""
+    return number(name, value, unit, least=1, whole=True)
+
+
+def switch(name, value):
+    """A yes or no: True or False and nothing else, so that a misplaced argument is heard of."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False; got {_short(value)}")
+    return bool(value)
+
+
+def _short(value):
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"an object of type {type(value).__name__}"
+    return text if len(text) <= 80 else text[:77] + "..."
