@@ -1,0 +1,83 @@
+"""Run notebooks from top to bottom and store their outputs so that an unchanged rerun gives an empty diff.
+
+    python tools/refresh_notebooks.py                      every lesson in notebooks/
+    python tools/refresh_notebooks.py notebooks/03*.ipynb  these
+
+A notebook in which a cell fails is left as it was. What is kept beside the cells' sources and outputs: in a cell's metadata `tags`
+(nbval's), `given` (numbers that the prose takes as inputs) and `nbgrader`; in the notebook's the kernel's name and `given`.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+ROOT = Path(__file__).resolve().parents[1]
+CELL_METADATA = {"tags", "given", "nbgrader"}
+NOTEBOOK_METADATA = {"kernelspec": {"display_name": "Python 3", "name": "python3"}, "language_info": {"name": "python"}}
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"  # without a kernel it shows "model not found" and hides the PNG
+
+
+def refreshed(text, folder, timeout=120):
+    """The notebook with this JSON text, run in this folder: its new JSON text."""
+    notebook = cleaned(nbformat.reads(text, as_version=4))
+    NotebookClient(
+        notebook,
+        timeout=timeout,
+        kernel_name="python3",
+        record_timing=False,
+        store_widget_state=False,
+        resources={"metadata": {"path": str(folder)}},
+    ).execute()
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            output.get("data", {}).pop(WIDGET_VIEW, None)
+    notebook.metadata = metadata_of(notebook)  # nbclient wrote the interpreter's version into it
+    return nbformat.writes(notebook) + "\n"  # nbformat sorts the keys
+
+
+def cleaned(notebook):
+    """The same notebook in format 4.5, without outputs and with the kept metadata only."""
+    if notebook.nbformat_minor < 5:
+        notebook = nbformat.convert(notebook, 4)
+        notebook.nbformat_minor = 5
+    notebook.metadata = metadata_of(notebook)
+    for cell in notebook.cells:
+        cell.metadata = nbformat.from_dict({key: value for key, value in cell.metadata.items() if key in CELL_METADATA})
+    for cell in code_cells(notebook):
+        cell.outputs, cell.execution_count = [], None
+    return notebook
+
+
+def metadata_of(notebook):
+    given = {"given": notebook.metadata.given} if "given" in notebook.metadata else {}
+    return nbformat.from_dict(NOTEBOOK_METADATA | given)
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def main(paths):
+    failed = False
+    for path in paths or sorted((ROOT / "notebooks").glob("*.ipynb")):
+        before = path.read_text(encoding="utf-8")
+        try:
+            after = refreshed(before, path.parent)
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+            print(f"{path}: left as it was\n{error}", file=sys.stderr)
+            failed = True
+            continue
+        print(f"{path}: {'unchanged' if after == before else 'stored'}")
+        if after != before:
+            path.write_text(after, encoding="utf-8", newline="\n")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paths", nargs="*", type=Path, help="notebooks; none: every lesson")
+    sys.exit(main(parser.parse_args().paths))
