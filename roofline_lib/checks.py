@@ -17,8 +17,8 @@ _SLIP_TOLERANCE = 0.004  # a slip is named only where the answer is the slip's o
 class Question:
     """One practice question. `reference()` computes the answer: a number in `unit`'s base unit, one of `choices`, or a function.
 
-    `unit` is what the question asks for ("GFLOP", "MB", "FLOP/byte", "" for a bare number). `slips` maps a slip's name (data/slips.toml) to a
-    function computing the answer that it gives: only those that this question's inputs can produce. `tolerance` is relative.
+    `unit` is what the question asks for ("GFLOP", "MB", "FLOP/byte", "" for a bare number). `slips` maps a slip's name (data/slips.toml) to
+    a function computing the answer that it gives: only those that this question's inputs can produce. `tolerance` is relative.
     For a function answer, `inputs()` gives the argument tuples to compare on.
     """
 

@@ -1,8 +1,8 @@
 """The compulsory Work of operators: every operand crosses memory once, which no schedule can beat.
 
-Sizes are whole numbers of elements, or arrays of them that broadcast. Each function returns a Work, and raises ValueError for a size that is
-no positive whole number, UnknownName for an unknown precision. BLAS: Lawson and others, 1979, doi:10.1145/355841.355847; level 3: Dongarra
-and others, 1990, doi:10.1145/77626.79170.
+Sizes are whole numbers of elements, or arrays of them that broadcast. Each function returns a Work, and raises ValueError for a size that
+is no positive whole number, UnknownName for an unknown precision. BLAS: Lawson and others, 1979, doi:10.1145/355841.355847; level 3:
+Dongarra and others, 1990, doi:10.1145/77626.79170.
 """
 
 import numpy as np

@@ -97,7 +97,7 @@ class Transformer:
         return self.layers * self._cached_numbers * bytes_per_element(precision)
 
     def prefill(self, batch, tokens, weights="bf16", kv="bf16", activations="bf16"):
-        """dict[str, Work] of one pass over `batch` prompts of `tokens` tokens: causal, scores kept on chip, logits for the last token only."""
+        """dict[str, Work] of a pass over `batch` prompts of `tokens` tokens: causal, scores kept on chip, logits of the last only."""
         return self._step(size("batch", batch, "sequences"), size("tokens", tokens, "tokens"), size("tokens", tokens, "tokens"),
                           weights, kv, activations)
 
