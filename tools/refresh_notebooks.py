@@ -28,6 +28,7 @@ def refreshed(text, folder, timeout=120):
         notebook,
         timeout=timeout,
         kernel_name="python3",
+        extra_arguments=["--log-level=ERROR"],
         record_timing=False,
         store_widget_state=False,
         resources={"metadata": {"path": str(folder)}},
