@@ -1,0 +1,187 @@
+"""Rooflines on given matplotlib axes, and what every picture of the course shares: colours, ticks, and where a label finds room."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import matplotlib
+import numpy as np
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
+from matplotlib.transforms import blended_transform_factory
+
+from roofline_lib.machines import as_machine
+from roofline_lib.model import Work, attainable_performance
+from roofline_lib.text import quantity, significant
+
+# One colour, one idea, and never colour alone. All are at least 4.5:1 on the card and stay apart for the colour-blind.
+INK = "#1f2328"      # the learner's own point, words
+MEMORY = "#0b5fa5"   # bandwidth, bytes, memory-bound
+COMPUTE = "#b3440b"  # peak, FLOP, compute-bound
+ROOM = "#2c7a5b"     # room that is used and suffices
+OVER = "#a0125f"     # more than there is
+FAINT = "#626a73"    # references and what is not chosen
+GRID = "#e3e6e8"
+CARD = "#fffefb"
+INTENSITY = "arithmetic intensity (FLOP/byte)"
+PERFORMANCE = "performance (FLOP/s)"
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """What draw_roofline drew: matplotlib artists by precision and by name. `points[name]` is a one-point line."""
+
+    roofs: dict
+    ridge_marks: dict
+    points: dict
+    labels: tuple
+
+
+def draw_roofline(ax, machine, precisions, works=None, level="DRAM"):
+    """Draw a machine's roofs at one or more precisions, each with its ridge point, and named Works under the first roof. Gives a Roofline.
+
+    `machine` is a Machine or a name, `precisions` a name or several, `works` a dict name -> Work (one number each), at the attainable
+    performance of the first precision; (Work, performance in FLOP/s) puts a measured point. Sets limits, ticks and axis labels of `ax`.
+    """
+    machine = as_machine(machine)
+    precisions = (precisions,) if isinstance(precisions, str) else tuple(precisions)
+    if not precisions:
+        raise ValueError("precisions must name at least one precision; got none")
+    bandwidth = machine.bandwidth(level)
+    peaks = {precision: machine.peak(precision) for precision in precisions}
+    spots = {name: _spot(name, work, peaks[precisions[0]], bandwidth) for name, work in (works or {}).items()}
+    ridges = {precision: peak / bandwidth for precision, peak in peaks.items()}
+    xlim = decades([*ridges.values(), *(x for x, _ in spots.values())], (0.1, 1e4))
+    ylim = decades([*peaks.values(), *(y for _, y in spots.values()), bandwidth * xlim[0], 2 * max(peaks.values())])
+    log_axes(ax, xlim, ylim, INTENSITY, PERFORMANCE)
+
+    roofs, marks, points, labels, merged = {}, {}, {}, [], {}
+    for precision, peak in peaks.items():
+        merged.setdefault(peak, []).append(precision)
+    for shade, (peak, names) in enumerate(merged.items()):
+        ridge = peak / bandwidth
+        intensity = np.array([xlim[0], ridge, xlim[1]])
+        roof, = ax.plot(intensity, attainable_performance(intensity, peak, bandwidth), color=COMPUTE, lw=2, ls=_DASHES[shade % 4])
+        mark, = ax.plot([ridge, ridge], [ylim[0], peak], color=FAINT, lw=1, ls=":")
+        roofs |= dict.fromkeys(names, roof)
+        marks |= dict.fromkeys(names, mark)
+        labels.append(ax.annotate(f"{', '.join(names)}  {quantity(peak, 'FLOP/s')}", (xlim[1], peak), (-4, 3), ha="right", color=COMPUTE,
+                                  textcoords="offset points"))
+        labels.append(ax.text(ridge, 0.015, f" {significant(ridge)}", color=FAINT, va="bottom",
+                              transform=blended_transform_factory(ax.transData, ax.transAxes)))
+    low = min(ridges.values())
+    ax.plot([xlim[0], low], [bandwidth * xlim[0], bandwidth * low], color=MEMORY, lw=3)
+    middle = np.sqrt(xlim[0] * low)
+    labels.append(ax.text(middle, bandwidth * middle * 1.15, f"{level}  {quantity(bandwidth, 'byte/s')}", color=MEMORY, ha="center",
+                          va="bottom", rotation=45, rotation_mode="anchor", transform_rotates_text=True))
+    for name, (x, y) in spots.items():
+        points[name], = ax.plot([x], [y], "o", color=INK, ms=7, label=name, zorder=5)
+    labels += _name_points(ax, spots, [line.get_xydata() for line in (*roofs.values(), *marks.values())])
+    return Roofline(roofs, marks, points, tuple(labels))
+
+
+_DASHES = ("-", "--", "-.", (0, (1, 1)))
+
+
+def _spot(name, work, peak, bandwidth):
+    """(intensity, FLOP/s) of a Work under the roof, or of a (Work, measured FLOP/s)."""
+    measured = None
+    if isinstance(work, tuple) and len(work) == 2:
+        work, measured = work
+    if not isinstance(work, Work) or np.ndim(work.intensity):
+        raise ValueError(f"works[{name!r}] must be a Work of one number each, or (Work, FLOP/s); got {work!r}")
+    return work.intensity, measured or attainable_performance(work.intensity, peak, bandwidth)
+
+
+def _name_points(ax, spots, lines):
+    """Names beside their points, where neither a roof nor another point or name is."""
+    taken = [sample(ax.transData.transform(line)) for line in lines]
+    taken += [ax.transData.transform([spot]) for spot in spots.values()]
+    size = matplotlib.rcParams["font.size"] * ax.figure.dpi / 72
+    box = ax.get_window_extent()
+    labels = []
+    for name, spot in spots.items():
+        width, height = text_size(name, size)
+        x, y = free_spot(ax.transData.transform(spot), (width, height), np.vstack(taken), (box.x0, box.y0, box.x1, box.y1))
+        taken.append(sample_box(x, y, width, height))
+        labels.append(ax.annotate(name, spot, ax.transData.inverted().transform((x, y + height * 0.2)), color=INK))
+    return labels
+
+
+def decades(values, at_least=()):
+    """The range of whole powers of ten that holds all positive values, and `at_least` (low, high) too."""
+    values = np.array([v for v in (*values, *at_least) if 0 < v < np.inf])
+    low, high = np.floor(np.log10(values.min())), np.ceil(np.log10(values.max()) - 1e-9)
+    return float(10.0**low), float(10.0 ** max(high, low + 1))
+
+
+def log_axes(ax, xlim, ylim, xlabel, ylabel, xlog=True, ylog=True):
+    """Quiet axes in powers of ten: one tick and one faint line a decade, no minor ones (they cost half of a draw), two spines."""
+    ax.set(xscale="log" if xlog else "linear", yscale="log" if ylog else "linear", xlim=xlim, ylim=ylim)
+    for axis, limits, label, log in ((ax.xaxis, xlim, xlabel, xlog), (ax.yaxis, ylim, ylabel, ylog)):
+        prefixed = limits[1] > 1e6 or limits[1] <= 1  # FLOP/s, seconds; else FLOP/byte, tokens and the like
+        if not label:
+            axis.set_major_locator(NullLocator())
+        elif log:
+            low, high = round(np.log10(limits[0])), round(np.log10(limits[1]))
+            room = ax.bbox.width if axis is ax.xaxis else ax.bbox.height
+            step = int(np.ceil((high - low + 1) * (0.45 if axis is ax.xaxis else 0.2) * ax.figure.dpi / room))  # labels must not meet
+            axis.set_major_locator(FixedLocator([float(f"1e{e}") for e in range(low, high + 1, step)]))
+        axis.set_major_formatter(EngFormatter() if prefixed else FuncFormatter(_tick))
+        axis.set_minor_locator(NullLocator())
+        axis.label.set(text=label, color=INK)
+    ax.grid(color=GRID, lw=0.8)
+    ax.set_axisbelow(True)
+    ax.tick_params(color=FAINT, labelcolor=INK, length=4)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(FAINT)
+
+
+def _tick(value, _):
+    """1, 10, 100, 1000, and from there 10\u2074, 10\u2075: short enough for every decade to have one."""
+    exponent = round(np.log10(value)) if value > 0 else 0
+    if exponent < 4 or not np.isclose(value, 10.0**exponent):
+        return significant(value).replace(",", "")
+    return "10" + str(exponent).translate(str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"))
+
+
+@lru_cache(maxsize=4096)
+def text_size(text, size):
+    """(width, height) of a text in matplotlib's own font at `size` pixels: close for browser fonts, and on the safe side."""
+    font = get_font(findfont("DejaVu Sans"))
+    font.set_size(size, 72)
+    font.set_text(text)
+    return font.get_width_height()[0] / 64, 1.25 * size
+
+
+def sample(points, step=4.0):
+    """Points every `step` pixels along a polyline of shape (n, 2): how lines tell labels that they are there."""
+    points = np.asarray(points, float)
+    along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
+    at = np.append(np.arange(0, along[-1], step), along[-1])
+    return np.column_stack([np.interp(at, along, points[:, 0]), np.interp(at, along, points[:, 1])])
+
+
+def sample_box(x, y, width, height, step=4.0):
+    """Points all over a box with its lowest corner at (x, y)."""
+    grid = np.meshgrid(np.linspace(x, x + width, int(width / step) + 2), np.linspace(y, y + height, int(height / step) + 2))
+    return np.column_stack([g.ravel() for g in grid])
+
+
+_AROUND = [(dx, dy) for dx, dy in ((1, -1), (1, 1), (-1, -1), (-1, 1), (1, 0), (-1, 0), (0, -1), (0, 1))]
+
+
+def free_spot(point, size, taken, frame, clear=9.0):
+    """Lowest corner (x, y) of a box of `size` (width, height) near `point` that covers the fewest of the `taken` points (n, 2), within
+    `frame` (x0, y0, x1, y1). All in pixels. Near spots are tried first, so that a label jumps only where it must."""
+    (width, height), best = size, None
+    for reach, (dx, dy) in ((r, d) for r in (1, 2, 3.5, 5.5) for d in _AROUND):
+        x = point[0] + dx * clear * (reach if dy == 0 else min(reach, 1.5)) - width * (1 - dx) / 2
+        y = point[1] + dy * clear * reach - height * (1 - dy) / 2
+        outside = max(0, frame[0] - x, x + width - frame[2]) + max(0, frame[1] - y, y + height - frame[3])
+        hits = np.count_nonzero((taken[:, 0] > x - 3) & (taken[:, 0] < x + width + 3) & (taken[:, 1] > y - 1) & (taken[:, 1] < y + height + 1))
+        cost = 40 * (outside > 0) + outside + hits
+        if best is None or cost < best[0]:
+            best = (cost, x, y)
+        if cost == 0:
+            break
+    return best[1], best[2]

@@ -1,0 +1,68 @@
+"""Lesson 5: every order of a matrix chain, and what each costs in FLOP, in bytes moved and in its largest intermediate."""
+
+from roofline_lib.chains import MINIMISE, chain_cost, chain_orders
+from roofline_lib.drawing import COMPUTE, FAINT, GRID, INK, MEMORY, ROOM, decades
+from roofline_lib.explorers.base import Explorer, Scene
+from roofline_lib.explorers.controls import Choice, Number
+from roofline_lib.explorers.marks import Line, Point, Text
+from roofline_lib.explorers.stage import Axes
+from roofline_lib.text import quantity, significant
+
+_COLUMNS = {"flops": ("FLOP", "FLOP", COMPUTE, "o"), "bytes_moved": ("bytes moved", "byte", MEMORY, "s"),
+            "largest_intermediate": ("largest intermediate (byte)", "byte", ROOM, "D")}
+_TOP, _HEIGHT = 12, 420
+_NAMED, _NUMBERED = 14, 5  # so many rows have room for all names, for all numbers
+
+
+class ChainExplorer(Explorer):
+    """All orders of a chain of 3 to 6 matrices, matrix i being [d_i, d_i+1]; the best by each measure is filled and named.
+
+    `dims` lists d0, d1, ... (4 to 7 sizes, each 1 to 16384 elements). Controls: matrices, d0 to d6, precision, minimise (the sorting).
+    """
+
+    def __init__(self, dims=(4096, 64, 4096, 1), precision="fp32", minimise="flops"):
+        dims = list(dims)
+        if not 4 <= len(dims) <= 7:
+            raise ValueError(f"dims must list 4 to 7 sizes (elements), one more than there are matrices; got {dims!r}")
+        unused = [64] * (7 - len(dims))
+        super().__init__(
+            Choice("matrices", str(len(dims) - 1), ("3", "4", "5", "6")),
+            Choice("minimise", minimise, MINIMISE, "sort by"),
+            Choice("precision", precision, ("fp64", "fp32", "bf16", "fp8")),
+            *(Number(f"d{i}", d, 1, 16384, "elements") for i, d in enumerate(dims + unused)))
+
+    @staticmethod
+    def scene(matrices, minimise, precision, **sizes):
+        count, (title, *_) = int(matrices), _COLUMNS[minimise]
+        dims = [sizes[f"d{i}"] for i in range(count + 1)]
+        costs = sorted((chain_cost(dims, order, precision) for order in chain_orders(count)), key=lambda cost: getattr(cost, minimise))
+        best = {measure: min(costs, key=lambda cost: getattr(cost, measure)) for measure in MINIMISE}  # noqa: B023
+        axes = tuple(Axes(decades([getattr(cost, measure) for cost in costs]), (len(costs), 0), _COLUMNS[measure][0], "",
+                          (118 + 200 * column, _TOP, 160, _HEIGHT - _TOP - 46), ylog=False) for column, measure in enumerate(MINIMISE))
+        marks = [mark for row, cost in enumerate(costs) for mark in _row(row, cost, best, axes)]
+        shapes = " ".join(f"{chr(ord('A') + i)}[{a}, {b}]" for i, (a, b) in enumerate(zip(dims[:-1], dims[1:], strict=True)))
+        worst = max(cost.flops for cost in costs) / best["flops"].flops
+        readout = (f"{shapes} in {precision}, {len(costs)} orders. Fewest FLOP: {best['flops'].text}, {quantity(best['flops'].flops, 'FLOP')}; "
+                   f"the worst order needs {significant(worst)} times that. Fewest bytes moved: {best['bytes_moved'].text}, "
+                   f"{quantity(best['bytes_moved'].bytes_moved, 'byte')}. Smallest largest intermediate: "
+                   f"{best['largest_intermediate'].text}, {quantity(best['largest_intermediate'].largest_intermediate, 'byte')}.")
+        alt = f"A row for each of {len(costs)} orders, sorted by {title}, with a point for each of three costs; the least are filled."
+        return Scene(axes, tuple(marks), readout, alt, _HEIGHT, tuple(f"d{i}" for i in range(count + 1, 7)))
+
+
+def _row(row, cost, best, axes):
+    """The marks of one order: its name, and a point in each of the three columns, filled where it is the least."""
+    rows = axes[0].ylim[0]
+    middle, baseline = row + 0.5, row + 0.5 + 4 * rows / axes[0].rect[3]
+    wins = [measure for measure in MINIMISE if best[measure] is cost]
+    if rows <= _NAMED or wins:
+        yield Text(axes[0].xlim[0], baseline, f"{cost.text}\u2002", INK if wins else FAINT, "end", 12)
+    for panel, measure in enumerate(MINIMISE):
+        _, unit, color, kind = _COLUMNS[measure]
+        value, least, (low, high) = getattr(cost, measure), measure in wins, axes[panel].xlim
+        yield Line((low, value), (middle, middle), GRID, "", 1, panel=panel)
+        yield Point(value, middle, "", color, kind, not least, 6 if least else 4, panel=panel)
+        if rows <= _NUMBERED or least:
+            right = value**2 > low * high  # past the middle of a log axis there is room on the left only
+            said = f"\u2002{quantity(value, unit)}\u2002"
+            yield Text(value, baseline, said, color, "end" if right else "start", 12.5, panel)
