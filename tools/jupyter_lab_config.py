@@ -3,9 +3,12 @@ from pathlib import Path
 
 c = get_config()  # noqa: F821  (Jupyter puts it there)
 root = Path(__file__).resolve().parents[1]
+(root / "work").mkdir(exist_ok=True)
 c.ServerApp.root_dir = str(root)                   # so that a lesson's links into docs/ work
 c.ServerApp.preferred_dir = str(root / "work")     # where the file browser opens
 c.ServerApp.allow_root = True                      # a container's only user is often root
+c.LabApp.news_url = None                           # no question about news before the first lesson
+c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 
 # A slider sends many small messages. By default the server holds each answer back until the browser has
 # acknowledged the one before it (Nagle's algorithm), up to 40 ms a step. Without the class below all works, only slower.
