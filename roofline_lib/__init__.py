@@ -9,7 +9,7 @@ from roofline_lib.caches import Misses, count_misses, loop_addresses, loop_misse
 from roofline_lib.chains import ChainCost, best_chain_order, chain_cost, chain_orders, strassen
 from roofline_lib.checks import Question, Verdict, check
 from roofline_lib.machines import Machine, Peak, machine, machines
-from roofline_lib.model import Bound, Work, attainable_performance, bound, fused
+from roofline_lib.model import Bound, Work, attainable_performance, bound, fused, time_in_sequence
 from roofline_lib.operators import (
     attention,
     axpy,

@@ -117,6 +117,11 @@ def bound(work, machine, precision, level="DRAM"):
     return Bound(work, machine.peak(precision), machine.bandwidth(level))
 
 
+def time_in_sequence(works, machine, precision, level="DRAM"):
+    """Seconds at least for several Works one after the other: the sum of their bounds, with no overlap from one to the next."""
+    return sum(bound(work, machine, precision, level).time for work in works)
+
+
 def at_least_ridge(work, peak_flops, bandwidth):
     """Whether intensity >= ridge point, without a division."""
     return np.asarray(work.flops) * bandwidth >= np.asarray(work.bytes_moved) * peak_flops

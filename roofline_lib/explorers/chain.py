@@ -9,7 +9,7 @@ from roofline_lib.explorers.stage import Axes
 from roofline_lib.text import quantity, significant
 
 _COLUMNS = {"flops": ("FLOP", "FLOP", COMPUTE, "o"), "bytes_moved": ("bytes moved", "byte", MEMORY, "s"),
-            "largest_intermediate": ("largest intermediate (byte)", "byte", ROOM, "D")}
+            "largest_intermediate": ("largest intermediate", "byte", ROOM, "D")}
 _TOP, _HEIGHT = 12, 420
 _NAMED, _NUMBERED = 14, 5  # so many rows have room for all names, for all numbers
 
@@ -38,12 +38,12 @@ class ChainExplorer(Explorer):
         costs = sorted((chain_cost(dims, order, precision) for order in chain_orders(count)), key=lambda cost: getattr(cost, minimise))
         best = {measure: min(costs, key=lambda cost: getattr(cost, measure)) for measure in MINIMISE}  # noqa: B023
         axes = tuple(Axes(decades([getattr(cost, measure) for cost in costs]), (len(costs), 0), _COLUMNS[measure][0], "",
-                          (118 + 200 * column, _TOP, 160, _HEIGHT - _TOP - 46), ylog=False) for column, measure in enumerate(MINIMISE))
+                          (112 + 178 * column, _TOP, 146, _HEIGHT - _TOP - 46), ylog=False) for column, measure in enumerate(MINIMISE))
         marks = [mark for row, cost in enumerate(costs) for mark in _row(row, cost, best, axes)]
         shapes = " ".join(f"{chr(ord('A') + i)}[{a}, {b}]" for i, (a, b) in enumerate(zip(dims[:-1], dims[1:], strict=True)))
         worst = max(cost.flops for cost in costs) / best["flops"].flops
-        readout = (f"{shapes} in {precision}, {len(costs)} orders. Fewest FLOP: {best['flops'].text}, {quantity(best['flops'].flops, 'FLOP')}; "
-                   f"the worst order needs {significant(worst)} times that. Fewest bytes moved: {best['bytes_moved'].text}, "
+        readout = (f"{shapes} in {precision}, {len(costs)} orders. Fewest FLOP: {best['flops'].text}, "
+                   f"{quantity(best['flops'].flops, 'FLOP')}; the worst order needs {significant(worst)} times that. Fewest bytes moved: {best['bytes_moved'].text}, "
                    f"{quantity(best['bytes_moved'].bytes_moved, 'byte')}. Smallest largest intermediate: "
                    f"{best['largest_intermediate'].text}, {quantity(best['largest_intermediate'].largest_intermediate, 'byte')}.")
         alt = f"A row for each of {len(costs)} orders, sorted by {title}, with a point for each of three costs; the least are filled."
