@@ -178,7 +178,8 @@ def free_spot(point, size, taken, frame, clear=9.0):
         x = point[0] + dx * clear * (reach if dy == 0 else min(reach, 1.5)) - width * (1 - dx) / 2
         y = point[1] + dy * clear * reach - height * (1 - dy) / 2
         outside = max(0, frame[0] - x, x + width - frame[2]) + max(0, frame[1] - y, y + height - frame[3])
-        hits = np.count_nonzero((taken[:, 0] > x - 3) & (taken[:, 0] < x + width + 3) & (taken[:, 1] > y - 1) & (taken[:, 1] < y + height + 1))
+        inside = (taken > (x - 3, y - 1)) & (taken < (x + width + 3, y + height + 1))
+        hits = np.count_nonzero(inside[:, 0] & inside[:, 1])
         cost = 40 * (outside > 0) + outside + hits
         if best is None or cost < best[0]:
             best = (cost, x, y)

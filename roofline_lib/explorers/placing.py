@@ -1,0 +1,74 @@
+"""Where shapes may go, all in pixels: which pixels a shape covers, what of a line is inside its frame, and where a label finds room."""
+
+import numpy as np
+
+from roofline_lib.drawing import free_spot, sample, sample_box, text_size
+from roofline_lib.explorers.stage import Dot, Path, Words
+
+
+def cover(shape):
+    """Pixels (n, 2) that a shape covers, for labels to keep off; tints cover none."""
+    if isinstance(shape, Path):
+        return sample(shape.points) if shape.stroke else np.empty((0, 2))
+    if isinstance(shape, Dot):
+        return sample_box(shape.x - shape.radius, shape.y - shape.radius, 2 * shape.radius, 2 * shape.radius)
+    width, _ = text_size(shape.text, shape.size)
+    box = sample_box(-width * {"start": 0, "middle": 0.5, "end": 1}[shape.anchor], -0.8 * shape.size, width, shape.size)
+    turn = np.radians(shape.angle)
+    return box @ np.array([(np.cos(turn), np.sin(turn)), (-np.sin(turn), np.cos(turn))]) + (shape.x, shape.y)
+
+
+def clip(points, frame):
+    """The pieces of a polyline (n, 2) inside a frame (Liang and Barsky), each an array (m, 2)."""
+    pieces, last = [], None
+    for start, end in zip(points[:-1], points[1:], strict=True):
+        step, enter, leave = end - start, 0.0, 1.0
+        for axis in (0, 1):
+            for low, sign in ((frame[axis], 1), (-frame[axis + 2], -1)):
+                slope, room = sign * step[axis], low - sign * start[axis]
+                if slope == 0:
+                    leave = leave if room <= 0 else -1.0
+                elif slope > 0:
+                    enter = max(enter, room / slope)
+                else:
+                    leave = min(leave, room / slope)
+        if enter > leave:
+            last = None
+            continue
+        first, second = start + enter * step, start + leave * step
+        if last is not None and np.allclose(first, last):
+            pieces[-1].append(second)
+        else:
+            pieces.append([first, second])
+        last = second
+    return [np.array(piece) for piece in pieces]
+
+
+def near(point, label, color, taken, frame, bold=False, size=13.0):
+    """A label beside a point, where it covers least."""
+    width, height = text_size(label, size)
+    x, y = free_spot(point, (width * (1.1 if bold else 1), height), taken, frame)
+    return Words(x, y + 0.97 * size, label, color, size, bold=bold)
+
+
+def along_line(points, label, color, taken, frame, size=12.5):
+    """A label along a polyline, above or below it, where it covers least."""
+    along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
+    half, best = text_size(label, size)[0] / 2, None
+    for share in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82, 0.1, 0.9):
+        at = np.clip(share * along[-1], min(half + 4, along[-1] / 2), max(along[-1] - half - 4, along[-1] / 2)) + np.array([-half, 0, half])
+        start, middle, end = np.column_stack([np.interp(at, along, points[:, i]) for i in (0, 1)])
+        direction = (end - start) / max(np.hypot(*(end - start)), 1e-9) * (1 if end[0] >= start[0] else -1)
+        normal = np.array([-direction[1], direction[0]])  # downwards
+        u, v = (taken - middle) @ direction, (taken - middle) @ normal
+        for shift in (-6, 6 + 0.75 * size):
+            hits = np.count_nonzero((abs(u) < half + 2) & (v > shift - 0.8 * size - 2) & (v < shift + 0.25 * size))
+            corners = middle + np.array([-half, half])[:, None] * direction + (shift - 0.4 * size) * normal
+            outside = np.any(corners < frame[:2]) or np.any(corners > frame[2:])
+            cost = hits + 50 * outside + (shift > 0)
+            if best is None or cost < best[0]:
+                best = (cost, middle + shift * normal, direction)
+        if best[0] == 0:
+            break
+    _, (x, y), direction = best
+    return Words(x, y, label, color, size, "middle", float(np.degrees(np.arctan2(direction[1], direction[0]))))
