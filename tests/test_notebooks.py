@@ -159,6 +159,17 @@ def test_refresh_stores_a_clean_run(tmp_path):
     assert refreshed(path.read_text(), tmp_path) == path.read_text()
 
 
+def test_timings_stay_as_they_were_stored(tmp_path):
+    path = tmp_path / "timed.ipynb"
+    cells = [new_code_cell("import time\nprint(time.perf_counter())", id=name, metadata={"tags": tags})
+             for name, tags in [("timed", ["nbval-ignore-output"]), ("plain", [])]]  # fmt: skip
+    nbformat.write(new_notebook(cells=cells), path)
+    first = nbformat.v4.reads(refreshed(path.read_text(), tmp_path))
+    again = nbformat.v4.reads(refreshed(nbformat.writes(first), tmp_path))
+    assert again.cells[0].outputs == first.cells[0].outputs != []
+    assert again.cells[1].outputs != first.cells[1].outputs
+
+
 def test_work_copies_keep_what_the_learner_wrote(tmp_path):
     lesson, exercise = tmp_path / "notebooks" / "01.ipynb", tmp_path / "exercises" / "01" / "01.ipynb"
     for path in (lesson, exercise):

@@ -4,7 +4,8 @@
     python tools/refresh_notebooks.py notebooks/03*.ipynb  these
 
 A notebook in which a cell fails is left as it was. What is kept beside the cells' sources and outputs: in a cell's metadata `tags`
-(nbval's), `given` (numbers that the prose takes as inputs) and `nbgrader`; in the notebook's the kernel's name and `given`.
+(nbval's), `given` (numbers that the prose takes as inputs) and `nbgrader`; in the notebook's the kernel's name and `given`. Cells
+tagged nbval-ignore-output print timings, which no two runs share: they keep the output that they have; clear it to time them anew.
 """
 
 import argparse
@@ -19,11 +20,14 @@ ROOT = Path(__file__).resolve().parents[1]
 CELL_METADATA = {"tags", "given", "nbgrader"}
 NOTEBOOK_METADATA = {"kernelspec": {"display_name": "Python 3", "name": "python3"}, "language_info": {"name": "python"}}
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"  # without a kernel it shows "model not found" and hides the PNG
+TIMED = "nbval-ignore-output"
 
 
 def refreshed(text, folder, timeout=120):
     """The notebook with this JSON text, run in this folder: its new JSON text."""
-    notebook = cleaned(nbformat.reads(text, as_version=4))
+    before = nbformat.reads(text, as_version=4)
+    timed = {cell.id: cell.outputs for cell in code_cells(before) if TIMED in cell.metadata.get("tags", ()) and cell.outputs}
+    notebook = cleaned(before)
     NotebookClient(
         notebook,
         timeout=timeout,
@@ -34,6 +38,7 @@ def refreshed(text, folder, timeout=120):
         resources={"metadata": {"path": str(folder)}},
     ).execute()
     for cell in code_cells(notebook):
+        cell.outputs = timed.get(cell.id, cell.outputs)
         for output in cell.outputs:
             output.get("data", {}).pop(WIDGET_VIEW, None)
     notebook.metadata = metadata_of(notebook)  # nbclient wrote the interpreter's version into it
