@@ -1,0 +1,149 @@
+"""torch and cupy behind one face: random arrays, matrix products, streams, and a runner that times a list of calls on the device."""
+
+from types import SimpleNamespace
+
+CHAIN_SOURCE = r"""
+extern "C" __global__ void chains(float *out, float a, float b, int steps) {
+    float x[WIDTH], sum = 0.0f;
+    #pragma unroll
+    for (int w = 0; w < WIDTH; ++w) x[w] = 0.001f * (threadIdx.x + w);
+    #pragma unroll 16
+    for (int s = 0; s < steps; ++s) {
+        #pragma unroll
+        for (int w = 0; w < WIDTH; ++w) x[w] = fmaf(x[w], a, b);   /* each needs the one before it in its own chain */
+    }
+    #pragma unroll
+    for (int w = 0; w < WIDTH; ++w) sum += x[w];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}"""
+
+
+class Runner:
+    """`runner(count)`: the calls, `count` times over, between two events; seconds of the whole. `calls` is how many one turn holds."""
+
+    def __init__(self, turn, calls, events, elapsed):
+        self.turn, self.calls, self.events, self.elapsed = turn, calls, events, elapsed
+
+    def __call__(self, count):
+        start, end = self.events
+        start.record()
+        for _ in range(count):
+            self.turn()
+        end.record()
+        end.synchronize()
+        return self.elapsed(start, end) / 1e3
+
+
+class Torch:
+    """torch's CUDA device 0. Products in every precision; calls are captured in a CUDA graph."""
+
+    name, graphs, precisions = "torch", True, ("bf16", "fp16", "tf32", "fp32", "fp8")
+
+    def __init__(self):
+        import torch
+
+        self.torch, self.one = torch, torch.ones((), device="cuda")
+        self.types = {"bf16": torch.bfloat16, "fp16": torch.float16, "tf32": torch.float32, "fp32": torch.float32,
+                      "fp8": torch.float8_e4m3fn}
+
+    def versions(self):
+        return {"torch": self.torch.__version__, "cuda": self.torch.version.cuda}
+
+    def describe(self):
+        p = self.torch.cuda.get_device_properties(0)
+        return {"name": p.name, "units": p.multi_processor_count, "memory": float(p.total_memory), "l2": float(p.L2_cache_size),
+                "shared_memory": float(p.shared_memory_per_multiprocessor), "uuid": str(p.uuid),
+                "pci_bus_id": f"{p.pci_domain_id:08x}:{p.pci_bus_id:02x}:{p.pci_device_id:02x}.0"}
+
+    def random(self, shape, precision):
+        return self.torch.randn(shape, device="cuda", dtype=self.torch.bfloat16 if precision == "fp8" else self.types[precision]).to(
+            self.types[precision])
+
+    def empty(self, shape, precision):
+        return self.torch.empty(shape, device="cuda", dtype=self.torch.bfloat16 if precision == "fp8" else self.types[precision])
+
+    def product(self, a, b, out, precision):
+        torch = self.torch
+        if precision == "fp8":
+            return lambda: torch._scaled_mm(a, b, self.one, self.one, out_dtype=out.dtype, use_fast_accum=True, out=out)
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+        return lambda: torch.matmul(a, b, out=out)
+
+    def stream(self, family, *arrays):
+        torch = self.torch
+        if family == "read":
+            total = torch.empty((), device="cuda")
+            return lambda: torch.sum(arrays[0], 0, out=total)
+        if family == "copy":
+            return lambda: arrays[0].copy_(arrays[1])
+        return lambda: torch.add(arrays[1], arrays[2], alpha=3.0, out=arrays[0])
+
+    def runner(self, calls):
+        torch = self.torch
+        torch.cuda.synchronize()
+        with torch.cuda.stream(torch.cuda.Stream()):  # first call outside the graph: the library picks its kernel and its workspace
+            calls[0]()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for call in calls:
+                call()
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+        return Runner(graph.replay, len(calls), events, lambda start, end: start.elapsed_time(end))
+
+
+class Cupy:
+    """cupy's current device. No public call for bf16, tf32 or fp8 products; calls are launched one by one."""
+
+    name, graphs, precisions = "cupy", False, ("fp16", "fp32")
+
+    def __init__(self):
+        import cupy
+
+        self.cupy, self.types = cupy, {"fp16": cupy.float16, "fp32": cupy.float32}
+
+    def versions(self):
+        return {"cupy": self.cupy.__version__, "cuda": str(self.cupy.cuda.runtime.runtimeGetVersion())}
+
+    def describe(self):
+        runtime = self.cupy.cuda.runtime
+        p = SimpleNamespace(**runtime.getDeviceProperties(0))
+        return {"name": p.name.decode(), "units": p.multiProcessorCount, "memory": float(p.totalGlobalMem), "l2": float(p.l2CacheSize),
+                "shared_memory": float(p.sharedMemPerMultiprocessor), "uuid": bytes(p.uuid).hex(),
+                "pci_bus_id": runtime.deviceGetPCIBusId(0)}
+
+    def random(self, shape, precision):
+        return self.cupy.random.standard_normal(shape, dtype=self.cupy.float32).astype(self.types[precision])
+
+    def empty(self, shape, precision):
+        return self.cupy.empty(shape, self.types[precision])
+
+    def product(self, a, b, out, precision):
+        return lambda: self.cupy.matmul(a, b, out=out)
+
+    def stream(self, family, *arrays):
+        cupy = self.cupy
+        if family == "read":
+            total = cupy.empty((), cupy.float32)
+            return lambda: cupy.sum(arrays[0], out=total)
+        if family == "copy":
+            return lambda: cupy.copyto(*arrays)
+        triad = cupy.ElementwiseKernel("float32 b, float32 c", "float32 a", "a = b + 3.0f * c", "triad")
+        return lambda: triad(arrays[1], arrays[2], arrays[0])
+
+    def runner(self, calls):
+        def turn():
+            for call in calls:
+                call()
+
+        return Runner(turn, len(calls), [self.cupy.cuda.Event() for _ in range(2)], self.cupy.cuda.get_elapsed_time)
+
+
+def chain_kernel(blocks, threads, width, steps):
+    """A call that runs `steps` multiply-adds along each of `width` chains in every thread; compiled by cupy."""
+    import cupy
+
+    kernel = cupy.RawKernel(CHAIN_SOURCE, "chains", options=(f"-DWIDTH={width}",))
+    out = cupy.empty(blocks * threads, cupy.float32)
+    arguments = (out, cupy.float32(0.999), cupy.float32(0.5), steps)
+    return lambda: kernel((blocks,), (threads,), arguments)
