@@ -43,7 +43,8 @@ class ChainExplorer(Explorer):
         shapes = " ".join(f"{chr(ord('A') + i)}[{a}, {b}]" for i, (a, b) in enumerate(zip(dims[:-1], dims[1:], strict=True)))
         worst = max(cost.flops for cost in costs) / best["flops"].flops
         readout = (f"{shapes} in {precision}, {len(costs)} orders. Fewest FLOP: {best['flops'].text}, "
-                   f"{quantity(best['flops'].flops, 'FLOP')}; the worst order needs {significant(worst)} times that. Fewest bytes moved: {best['bytes_moved'].text}, "
+                   f"{quantity(best['flops'].flops, 'FLOP')}; the worst order needs {significant(worst)} times that. "
+                   f"Fewest bytes moved: {best['bytes_moved'].text}, "
                    f"{quantity(best['bytes_moved'].bytes_moved, 'byte')}. Smallest largest intermediate: "
                    f"{best['largest_intermediate'].text}, {quantity(best['largest_intermediate'].largest_intermediate, 'byte')}.")
         alt = f"A row for each of {len(costs)} orders, sorted by {title}, with a point for each of three costs; the least are filled."
