@@ -18,7 +18,7 @@ from roofline_lib.text import switch, unknown
 class Control(widgets.VBox):
     """A named value with a view. Subclasses give `accept(came)`, the value to keep or a ValueError, and `show(value)`."""
 
-    value = traitlets.Any()
+    value = traitlets.TraitType()  # Any would let None past accept
 
     def __init__(self, name, value, children):
         self.name = name

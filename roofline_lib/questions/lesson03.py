@@ -39,7 +39,7 @@ QUESTIONS = [
              unit="FLOP/byte", reference=lambda: _best(rl.machine("T4").capacity("shared memory") / 4, 4),
              slips={"elements-not-bytes": lambda: _best(rl.machine("T4").capacity("shared memory"), 4)},
              hint="the square root of S over s, and S counts elements."),
-    Question("03.useful", "A 1100 x 1100 product in 128 x 128 tiles on the 108 SMs of an A100. What share of the chip's multiply-adds is useful?",
+    Question("03.useful", "A 1100 x 1100 product runs in 128 x 128 tiles on an A100 (108 SMs). What share of its multiply-adds is useful?",
              unit="%", reference=_useful, hint="two shares multiply: the area inside C, and the busy SMs of the waves."),
     Question("03.smaller", "Can tiling make a matrix compute-bound that is too small for it by the 3n² count?", choices=tuple(_LEAST),
              reference=lambda: next(c for c, right in _LEAST.items() if right),
