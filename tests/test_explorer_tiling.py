@@ -122,8 +122,8 @@ def test_what_the_machine_lacks_must_be_given():
 
 
 @pytest.mark.parametrize(("bad", "said"), [
-    ({"m": 0}, "m must be a whole number from 1 to 65536"), ({"tile_n": 5000}, "tile_n must be"), ({"fast_memory": 1}, "fast_memory must be"),
-    ({"units": 0}, "units must be"), ({"precision": "fp12"}, "precision 'fp12' is not known; choose one of"),
+    ({"m": 0}, "m must be a whole number from 1 to 65536"), ({"tile_n": 5000}, "tile_n must be"),
+    ({"fast_memory": 1}, "fast_memory must be"), ({"units": 0}, "units must be"), ({"precision": "fp12"}, "precision 'fp12' is not known; choose one of"),
     ({"machine": "H1000"}, "machine 'H1000' is not known")])
 def test_bad_arguments_say_what_would_do(bad, said):
     with pytest.raises(ValueError, match=re.escape(said)):
