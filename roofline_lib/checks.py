@@ -86,13 +86,17 @@ def _questions():
 
 def _judge(question, answer):
     if answer is ... or answer is None or (isinstance(answer, str) and not answer.strip()):
-        unit = f" (in {question.unit})" if question.unit else f" ({' / '.join(question.choices)})" if question.choices else ""
-        return Verdict(False, (), f"{question.id}: not answered yet. {question.prompt}{unit}", answered=False)
+        return _unanswered(question)
     if question.choices:
         return _judge_choice(question, answer)
     if question.inputs:
         return _judge_function(question, answer)
     return _judge_number(question, answer)
+
+
+def _unanswered(question):
+    unit = f" (in {question.unit})" if question.unit else f" ({' / '.join(question.choices)})" if question.choices else ""
+    return Verdict(False, (), f"{question.id}: not answered yet. {question.prompt}{unit}", answered=False)
 
 
 def _judge_number(question, answer):
@@ -167,13 +171,31 @@ def _judge_function(question, answer):
     for arguments in question.inputs():
         reference = question.reference(*arguments)
         try:
-            value = float(answer(*arguments))
+            value = answer(*arguments)
+            if value is ... or value is None:
+                raise NotImplementedError
+            right = _agrees(value, reference, question.tolerance)
         except Exception as error:
+            if isinstance(error, NotImplementedError) and not error.args:
+                return _unanswered(question)
             return _wrong(question, f"for {arguments} your function raised {type(error).__name__}: {_safe(str, error)}", ())
-        if not within(value, reference, question.tolerance):
-            found = tuple(name for name, wrong in question.slips.items() if within(value, wrong(*arguments), _SLIP_TOLERANCE))
-            return _wrong(question, f"for {arguments} you say {significant(value, 5)}", found, significant(reference, 5))
+        if not right:
+            found = tuple(name for name, wrong in question.slips.items() if _agrees(value, wrong(*arguments), _SLIP_TOLERANCE))
+            return _wrong(question, f"for {arguments} you say {_safe(_shown, value)}", found, _shown(reference))
     return Verdict(True, (), f"{question.id}: right on every input tried.")
+
+
+def _agrees(value, reference, tolerance):
+    """Whether a function's value is the reference: a number to within the tolerance, a list of such, a text or a yes/no exactly."""
+    if isinstance(reference, list | tuple):
+        return np.shape(value) == np.shape(reference) and all(_agrees(v, r, tolerance) for v, r in zip(value, reference, strict=True))
+    if isinstance(reference, str | bool):
+        return bool(value == reference)
+    return float(value) == reference or within(value, reference, tolerance)
+
+
+def _shown(value):
+    return significant(value, 5) if np.isscalar(value) and not isinstance(value, str | bool) and np.isfinite(value) else repr(value)[:60]
 
 
 def within(value, reference, tolerance):

@@ -1,0 +1,24 @@
+"""`python -m roofline_lib grade | measure | machines`: each command is the `main(argv)` of its own module."""
+
+import sys
+from importlib import import_module
+
+COMMANDS = {
+    "measure": ("roofline_lib.measuring", "time this machine and write a record"),
+    "grade": ("roofline_lib.grading.command", "mark a class's notebooks"),
+    "machines": ("roofline_lib.catalogue_text", "print the catalogue of chips, with sources"),
+}
+
+
+def main(argv):
+    """Hand the rest of the command line to the command's own module; gives its exit code."""
+    name, *rest = argv or ["--help"]
+    if name in COMMANDS:
+        return import_module(COMMANDS[name][0]).main(rest)
+    print("usage: python -m roofline_lib COMMAND ...\n\n" + "\n".join(f"  {key:9} {text}" for key, (_, text) in COMMANDS.items()),
+          file=sys.stdout if name in ("-h", "--help") else sys.stderr)
+    return 0 if name in ("-h", "--help") else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

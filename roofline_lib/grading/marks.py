@@ -1,0 +1,185 @@
+"""From submissions to marks: who handed in what, one student's answers held against the solution's, points and what to say of them."""
+
+import json
+import math
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from roofline_lib.grading.inside.serve import WHOLE
+from roofline_lib.grading.sandbox import Broken, Sandbox
+
+LARGEST = 16 << 20  # bytes of a notebook
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What a student handed in: the notebook's bytes, or why there is none (`status` and a `note`)."""
+
+    student: str
+    data: bytes = b""
+    status: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One question of one student: a right answer or not, a word for the CSV and a sentence for the student."""
+
+    right: bool
+    word: str
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """One student's outcomes by question, with the status and note of the submission as a whole."""
+
+    student: str
+    status: str
+    note: str = ""
+    outcomes: dict = field(default_factory=dict)
+
+
+def collect(folder, lesson, roster=()):
+    """A Submission for everybody of whom there is a trace: `<student>.ipynb`, `<student>/`, or a name on the roster; sorted by name."""
+    entries = [entry for entry in os.scandir(folder) if not entry.name.startswith(".")]
+    files = {entry.name[:-6]: entry.path for entry in entries if entry.name.endswith(".ipynb") and not entry.is_dir(follow_symlinks=False)}
+    folders = {entry.name: entry.path for entry in entries if entry.is_dir(follow_symlinks=False)}
+    strays = {entry.name: entry.path for entry in entries if entry.is_symlink() and not entry.name.endswith(".ipynb")}
+    return [_collect_one(student, files.get(student), folders.get(student), student in strays, lesson)
+            for student in sorted({*files, *folders, *strays, *roster})]
+
+
+def _collect_one(student, file, folder, stray, lesson):
+    note = ""
+    if folder is not None and file is None:
+        found = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".ipynb"))
+        if found:
+            chosen = f"{lesson}.ipynb" if f"{lesson}.ipynb" in found else found[0]
+            file, note = Path(folder) / chosen, f"{len(found)} notebooks: took {chosen}" if len(found) > 1 else ""
+    if file is None:
+        return Submission(student, b"", *(("unreadable", "a symbolic link") if stray else ("missing", "no notebook")))
+    try:
+        data = _read(file)
+    except OSError as error:
+        return Submission(student, b"", "unreadable", error.strerror or "not to be read")
+    if not data.strip():
+        return Submission(student, b"", "empty", "an empty file")
+    return Submission(student, data, "", note)
+
+
+def _read(path):
+    """The bytes of an ordinary file; OSError for anything else, a symbolic link too, and for what is too large."""
+    if os.path.islink(path):
+        raise OSError(0, "a symbolic link")
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(0, "no ordinary file")
+        if facts.st_size > LARGEST:
+            raise OSError(0, f"larger than {LARGEST >> 20} MB")
+        return file.read(LARGEST)
+
+
+def same(answer, reference, tolerance):
+    """Whether an answer, as plain JSON, is the reference. One number may stand in a list of its own; NaN is never right."""
+    if isinstance(reference, list):
+        return (isinstance(answer, list) and len(answer) == len(reference)
+                and all(same(a, r, tolerance) for a, r in zip(answer, reference, strict=True)))
+    if isinstance(answer, list) and len(answer) == 1:
+        answer = answer[0]
+    if isinstance(reference, str):
+        return isinstance(answer, str) and answer.strip().casefold() == reference.casefold()
+    if not isinstance(answer, int | float):
+        return False
+    try:
+        return math.isclose(answer, reference, rel_tol=tolerance, abs_tol=0 if reference else 1e-12)
+    except OverflowError:  # a whole number that no float holds
+        return answer == reference
+
+
+def grade_one(submission, lesson, table, seconds, draft=False):
+    """The Marks of a submission. `lesson` is what `references` gives, `table` this student's drawn inputs and the solution's answers.
+
+    Runs anywhere that has this package and bubblewrap; takes and gives plain records, so any executor can carry it.
+    """
+    if submission.status:
+        return Marks(submission.student, submission.status, submission.note)
+    running, outcomes = {}, {}
+
+    def ask(question, whole):
+        without, task = tuple(question["without"]), {"name": question["name"], "inputs": table[question["name"]]["inputs"]}
+        task |= {"whole": whole, "seconds": seconds, "prelude": lesson["prelude"]}
+        if without not in running:
+            running[without] = Sandbox(submission.data, without=without, draft=draft)
+        sandbox = running[without]
+        try:
+            if "problem" in sandbox.hello:
+                raise ValueError(sandbox.hello["problem"])
+            reply = sandbox.ask(task, seconds=3 * seconds * (WHOLE if whole else 1))
+        except Broken:  # that question's own doing; the next one starts a new sandbox
+            reply = {"lines": [], "ended": "stopped"}
+        if reply["ended"] == "stopped" or sandbox.hello.get("once"):
+            running.pop(without).close()
+        return judge(question, table[question["name"]], reply)
+
+    try:
+        for question in lesson["questions"]:
+            if not question.get("by_hand"):
+                outcome = ask(question, whole=False)
+                if outcome.word == "error" and (second := ask(question, whole=True)).word in ("right", "wrong", "not answered"):
+                    outcome = second
+                outcomes[question["name"]] = outcome
+    except ValueError as error:
+        return Marks(submission.student, "unreadable", str(error))
+    except (Broken, OSError) as error:
+        return Marks(submission.student, "error", f"the grader itself failed ({type(error).__name__}: {error})")
+    finally:
+        for sandbox in running.values():
+            sandbox.close()
+    words = [f"{name}: {outcome.word}" for name, outcome in outcomes.items() if outcome.word not in ("right", "wrong", "not answered")]
+    return Marks(submission.student, "draft" if draft else "graded", "; ".join(filter(None, [submission.note, *words])), outcomes)
+
+
+def judge(question, key, reply):
+    """The Outcome of one question: what the sandbox replied, held against the solution's answers on the same inputs."""
+    records, wanted = [], len(key["inputs"])
+    for line in reply["lines"][: wanted + 1]:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        records.append(record if isinstance(record, dict) else {"error": "this answer cannot be written down"})
+    facts, *answers = records or [{}]
+    ended = {"out of time": "It ran out of time", "too much output": "It gave back too much", "stopped": "It ended the process it ran in",
+             "done": "It ended early"}[reply["ended"]]
+    where = f"with input {key['inputs'][len(answers)]}" if 0 < len(answers) < wanted else "before its first answer"
+    if facts.get("defined") is False:
+        if facts.get("error"):
+            return Outcome(False, "error", f"There is no function of this name, because of {facts['error']}")
+        return Outcome(False, "not answered", "Not answered.")
+    for text, record in zip(key["inputs"], answers, strict=False):
+        if "error" in record:
+            return Outcome(False, "error", f"With input {text} it raised {record['error']}")
+    if len(answers) < wanted:
+        return Outcome(False, reply["ended"] if reply["ended"] != "done" else "stopped", f"{ended}, {where}.")
+    values = [record.get("value") for record in answers]
+    if all(value is None for value in values):
+        return Outcome(False, "not answered", "Not answered.")
+    right = [same(value, reference, question["tolerance"]) for value, reference in zip(values, key["answers"], strict=True)]
+    if all(right):
+        return Outcome(True, "right", f"Right on all {wanted} inputs.")
+    first, sentence = right.index(False), f"Right on {sum(right)} of {wanted} inputs."
+    if not isinstance(key["answers"][first], bool | str):  # of two possible answers, one's own would give away the other
+        given = json.dumps(values[first])
+        sentence += f" For example, with input {key['inputs'][first]} it gave {given if len(given) < 200 else given[:200] + '...'}."
+    return Outcome(False, "wrong", sentence)
+
+
+def references(data, students, seed, draft=False):
+    """What a solution notebook asks, its imports, and for each student the inputs drawn and the solution's answers to them."""
+    with Sandbox(data, reference=True, draft=draft) as sandbox:
+        lesson = sandbox.hello
+        return lesson, {student: sandbox.ask({"seed": seed, "student": student}, seconds=60)["drawn"] for student in students}
