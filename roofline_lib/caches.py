@@ -3,7 +3,9 @@
 At scaled-down sizes, since every access is a step of plain Python: a 48 x 48 x 48 product takes a tenth of a second.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import index
 
 from roofline_lib.text import size, unknown
 
@@ -20,18 +22,25 @@ class Misses:
 def count_misses(addresses, capacity, line=64, ways=8):
     """Run byte addresses through an empty set-associative cache that evicts the least recently used line of a set.
 
-    `capacity` and `line` in byte. ValueError unless the capacity is a whole number of sets of `ways` lines.
+    `capacity` and `line` in byte. ValueError unless the capacity is a whole number of sets of `ways` lines, and each address one from 0 up.
     """
-    capacity, line, ways = (int(size(name, v, unit)) for name, v, unit in
+    capacity, line, ways = (int(size(name, v, unit, single=True)) for name, v, unit in
                             (("capacity", capacity, "byte"), ("line", line, "byte"), ("ways", ways, "lines a set")))
     sets, rest = divmod(capacity, line * ways)
     if rest or not sets:
         raise ValueError(f"capacity must be a multiple of line * ways = {line * ways} byte; got {capacity}")
     held = [{} for _ in range(sets)]  # a dict keeps its keys in order of insertion: first is the least recently used
     accesses = misses = 0
+    if not isinstance(addresses, Iterable):
+        raise ValueError(f"addresses must be whole numbers from 0 up (byte); got {addresses!r}")
     for address in addresses:
         accesses += 1
-        tag = address // line
+        try:
+            tag = index(address) // line  # as a Python integer: one of numpy's might overflow
+        except TypeError:
+            tag = -1
+        if tag < 0:
+            raise ValueError(f"addresses must be whole numbers from 0 up (byte); got {address!r}")
         lines = held[tag % sets]
         if lines.pop(tag, None) is None:
             misses += 1
@@ -46,29 +55,32 @@ def loop_addresses(n, order, pitch=None, bytes_per_element=4):
 
     The innermost loop keeps in a register what does not depend on it: C[i, j] in "ijk", A[i, k] in "ikj".
     """
-    n = int(size("n", n))
-    pitch = int(size("pitch", pitch)) if pitch is not None else n
+    n, width = int(size("n", n, single=True)), int(size("bytes_per_element", bytes_per_element, "byte", single=True))
+    pitch = n if pitch is None else int(size("pitch", pitch, single=True))
     if pitch < n:
         raise ValueError(f"pitch must be at least n = {n} elements; got {pitch}")
-    row, matrix = pitch * bytes_per_element, n * pitch * bytes_per_element
-    a, b, c = 0, matrix, 2 * matrix
-    columns = range(0, n * bytes_per_element, bytes_per_element)
-    if order == "ijk":
-        for i in range(n):
-            for j in columns:
-                for k in range(n):
-                    yield a + i * row + k * bytes_per_element
-                    yield b + k * row + j
-                yield c + i * row + j
-    elif order == "ikj":
-        for i in range(n):
-            for k in range(n):
-                yield a + i * row + k * bytes_per_element
-                for j in columns:
-                    yield b + k * row + j
-                    yield c + i * row + j
-    else:
+    if not isinstance(order, str) or order not in ("ijk", "ikj"):
         raise unknown("order", order, ("ijk", "ikj"))
+    return (_ijk if order == "ijk" else _ikj)(range(n), range(0, n * width, width), pitch * width, n * pitch * width)
+
+
+def _ijk(rows, columns, row, matrix):
+    """`columns` are the byte offsets in a row; A lies at 0, B at `matrix`, C at 2 `matrix`."""
+    for i in rows:
+        for j in columns:
+            for k, offset in zip(rows, columns, strict=True):
+                yield i * row + offset
+                yield matrix + k * row + j
+            yield 2 * matrix + i * row + j
+
+
+def _ikj(rows, columns, row, matrix):
+    for i in rows:
+        for k, offset in zip(rows, columns, strict=True):
+            yield i * row + offset
+            for j in columns:
+                yield matrix + k * row + j
+                yield 2 * matrix + i * row + j
 
 
 def loop_misses(n, order, capacity, line=64, ways=8, pitch=None, bytes_per_element=4):

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cache
+from numbers import Integral
+
+import numpy as np
 
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
 from roofline_lib.precisions import bytes_per_element
-from roofline_lib.text import size, unknown
+from roofline_lib.text import plain, size, unknown
 
 MINIMISE = ("flops", "bytes_moved", "largest_intermediate")
 
@@ -30,7 +33,7 @@ class ChainCost:
 def chain_cost(dims, order, precision="fp32"):
     """Cost of multiplying matrices [dims[0], dims[1]], [dims[1], dims[2]], ... in `order`, nested pairs of their numbers: ((0, 1), 2).
 
-    The final result is no intermediate. ValueError where the order does not name each matrix once, from left to right.
+    The final result is no intermediate; sizes may be arrays. ValueError where the order does not name each matrix once, from left to right.
     """
     dims, width = _dims(dims), bytes_per_element(precision)
     largest = 0.0
@@ -38,8 +41,8 @@ def chain_cost(dims, order, precision="fp32"):
 
     def visit(node, top):
         nonlocal largest, total
-        if isinstance(node, int) and not isinstance(node, bool):
-            return node, node + 1
+        if isinstance(node, Integral) and not isinstance(node, bool):
+            return int(node), int(node) + 1
         if not isinstance(node, tuple | list) or len(node) != 2:
             raise ValueError(f"order must be nested pairs of matrix numbers such as ((0, 1), 2); got {node!r} in {order!r}")
         (left, middle), (begins, right) = visit(node[0], False), visit(node[1], False)
@@ -47,7 +50,7 @@ def chain_cost(dims, order, precision="fp32"):
             raise ValueError(f"order must name matrices 0 to {len(dims) - 2} once each, from left to right; got {order!r}")
         total += gemm(dims[left], dims[right], dims[middle], precision)
         if not top:
-            largest = max(largest, dims[left] * dims[right] * width)
+            largest = plain(np.maximum(largest, dims[left] * dims[right] * width))
         return left, right
 
     if visit(order, True) != (0, len(dims) - 1):
@@ -57,8 +60,8 @@ def chain_cost(dims, order, precision="fp32"):
 
 def best_chain_order(dims, minimise="flops", precision="fp32"):
     """The cheapest order's ChainCost by dynamic programming, O(n^3), over "flops", "bytes_moved" or "largest_intermediate"."""
-    dims, width = _dims(dims), bytes_per_element(precision)
-    if minimise not in MINIMISE:
+    dims, width = _dims(dims, single=True), bytes_per_element(precision)
+    if not isinstance(minimise, str) or minimise not in MINIMISE:
         raise unknown("minimise", minimise, MINIMISE)
 
     def joined(left, middle, right):
@@ -88,13 +91,13 @@ def chain_orders(count):
             return (left,)
         return tuple((a, b) for middle in range(left + 1, right) for a in between(left, middle) for b in between(middle, right))
 
-    return list(between(0, int(size("count", count, "matrices"))))
+    return list(between(0, int(size("count", count, "matrices", single=True))))
 
 
 def order_text(order):
     """An order in letters: ((0, 1), 2) is "(AB)C"."""
     def letters(node, top):
-        if isinstance(node, int):
+        if isinstance(node, Integral):
             return chr(ord("A") + node) if node < 26 else f"M{node}"
         inner = letters(node[0], False) + letters(node[1], False)
         return inner if top else f"({inner})"
@@ -108,20 +111,20 @@ def strassen(n, levels=1, precision="fp32"):
     Each addition reads two halves and writes one; the products of the last level are `gemm`. ValueError unless n divides by 2^levels.
     Strassen, 1969, doi:10.1007/BF02165411.
     """
-    n, levels = size("n", n), int(size("levels", levels, "levels"))
-    if n % 2**levels:
-        raise ValueError(f"n must divide by 2^levels = {2**levels} (elements); got {n}")
+    n, levels = size("n", n), int(size("levels", levels, "levels", single=True))
+    if np.any(n % 2.0 ** min(levels, 1023)):
+        raise ValueError(f"n must divide by 2^levels = 2^{levels} (elements); got {n}")
     half = n / 2
     additions = 18 * Work(half**2, 3 * half**2 * bytes_per_element(precision))
     products = gemm(half, half, half, precision) if levels == 1 else strassen(half, levels - 1, precision)
     return 7 * products + additions
 
 
-def _dims(dims):
+def _dims(dims, single=False):
     try:
         dims = list(dims)
     except TypeError:
         raise ValueError(f"dims must list the sizes (elements), one more than there are matrices; got {dims!r}") from None
     if len(dims) < 2:
         raise ValueError(f"dims must hold at least two sizes (elements), one more than there are matrices; got {dims!r}")
-    return [size(f"dims[{i}]", d) for i, d in enumerate(dims)]
+    return [size(f"dims[{i}]", d, single=single) for i, d in enumerate(dims)]

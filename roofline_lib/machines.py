@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 
 from roofline_lib.precisions import bytes_per_element
-from roofline_lib.text import number, quantity, unknown
+from roofline_lib.text import number, quantity, size, unknown
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,22 @@ class Machine:
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name:
             raise ValueError(f"name must be a text; got {self.name!r}")
-        for argument, unit in (("peaks", "FLOP/s"), ("bandwidths", "byte/s")):
-            if not isinstance(getattr(self, argument), Mapping) or not getattr(self, argument):
-                raise ValueError(f"{argument} must map at least one name to a number in {unit}; got {getattr(self, argument)!r}")
+        for argument, unit, least in (("peaks", "FLOP/s", 1), ("bandwidths", "byte/s", 1), ("capacities", "byte", 0)):
+            if not isinstance(getattr(self, argument), Mapping) or len(getattr(self, argument)) < least:
+                raise ValueError(f"{argument} must map {'at least one name' if least else 'names'} to a number ({unit}); "
+                                 f"got {getattr(self, argument)!r}")
         peaks = {}
         for precision, given in self.peaks.items():
             bytes_per_element(precision)
-            options = tuple(given) if isinstance(given, list | tuple) else (given,)
+            options = tuple(given) if isinstance(given, list | tuple) and given else (given,)
             peaks[precision] = tuple(p if isinstance(p, Peak) else Peak(p, precision) for p in options)
             for option in peaks[precision]:
-                _one(f"peaks[{precision!r}]", option.flops, "FLOP/s")
-        bandwidths = {level: _one(f"bandwidths[{level!r}]", value, "byte/s") for level, value in self.bandwidths.items()}
-        capacities = {level: _one(f"capacities[{level!r}]", value, "byte") for level, value in self.capacities.items()}
+                number(f"peaks[{precision!r}]", option.flops, "FLOP/s", above=0, single=True)
+        bandwidths, capacities = ({level: number(f"{argument}[{level!r}]", value, unit, above=0, single=True)
+                                   for level, value in getattr(self, argument).items()}
+                                  for argument, unit in (("bandwidths", "byte/s"), ("capacities", "byte")))
         if self.units is not None:
-            _one("units", self.units, "multiprocessors or cores")
+            size("units", self.units, "multiprocessors or cores", single=True)
         for name, value in {"peaks": peaks, "bandwidths": bandwidths, "capacities": capacities, "details": self.details}.items():
             object.__setattr__(self, name, dict(value))
 
@@ -80,7 +82,7 @@ class Machine:
         options = {peak.accumulate: peak for peak in reversed(self.peaks[precision])}
         if accumulate is None:
             return self.peaks[precision][0]
-        if accumulate not in options:
+        if not isinstance(accumulate, str) or accumulate not in options:
             raise unknown(f"a {precision} peak of {self.name}: accumulate", accumulate, [str(a) for a in options])
         return options[accumulate]
 
@@ -90,13 +92,13 @@ class Machine:
 
     def bandwidth(self, level="DRAM"):
         """Bandwidth of a memory level in byte/s. UnknownName where none is printed or measured."""
-        if level not in self.bandwidths:
+        if not isinstance(level, str) or level not in self.bandwidths:
             raise unknown(f"a bandwidth of {self.name}: level", level, self.bandwidths)
         return self.bandwidths[level]
 
     def capacity(self, level="DRAM"):
         """Bytes that a memory level holds (for one unit where each unit has its own)."""
-        if level not in self.capacities:
+        if not isinstance(level, str) or level not in self.capacities:
             raise unknown(f"a capacity of {self.name}: level", level, self.capacities)
         return self.capacities[level]
 
@@ -148,13 +150,6 @@ def _from_table(name, table):
     return Machine(name, peaks, {row["level"]: row["bandwidth"] for row in memory if "bandwidth" in row},
                    {row["level"]: row["capacity"] for row in memory if "capacity" in row},
                    units=table.get("units"), kind=table.get("kind", ""), unit_name=table.get("unit_name", "unit"), details=table)
-
-
-def _one(name, value, unit):
-    checked = number(name, value, unit, above=0)
-    if not isinstance(checked, float):
-        raise ValueError(f"{name} must be one number ({unit}); got {value!r}")
-    return checked
 
 
 def _key(name):

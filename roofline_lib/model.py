@@ -10,7 +10,7 @@ from operator import add
 import numpy as np
 
 from roofline_lib.machines import as_machine
-from roofline_lib.text import number, quantity
+from roofline_lib.text import number, plain, quantity
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,16 @@ class Work:
     def __post_init__(self):
         object.__setattr__(self, "flops", number("flops", self.flops, "FLOP", least=0))
         object.__setattr__(self, "bytes_moved", number("bytes_moved", self.bytes_moved, "byte", least=0))
+        try:
+            np.broadcast_shapes(np.shape(self.flops), np.shape(self.bytes_moved))
+        except ValueError as error:
+            raise ValueError(f"flops (FLOP) and bytes_moved (byte) must have shapes that fit together: {error}") from None
 
     @property
     def intensity(self):
         """Arithmetic intensity in FLOP/byte: infinite where nothing is moved, NaN where nothing happens at all."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return _plain(np.divide(self.flops, self.bytes_moved))
+            return plain(np.divide(self.flops, self.bytes_moved))
 
     def __add__(self, other):
         if isinstance(other, Work):
@@ -68,7 +72,7 @@ def attainable_performance(intensity, peak_flops, bandwidth):
     """FLOP/s under the roof: min(peak_flops, bandwidth * intensity). Takes FLOP/byte, FLOP/s and byte/s; all broadcast."""
     intensity = number("intensity", intensity, "FLOP/byte", least=0, finite=False)
     peak = number("peak_flops", peak_flops, "FLOP/s", above=0)
-    return _plain(np.minimum(peak, number("bandwidth", bandwidth, "byte/s", above=0) * intensity))
+    return plain(np.minimum(peak, number("bandwidth", bandwidth, "byte/s", above=0) * intensity))
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class Bound:
     @property
     def time(self):
         """Seconds at least: the larger of the two, as if they overlapped perfectly."""
-        return _plain(np.maximum(self.compute_time, self.memory_time))
+        return plain(np.maximum(self.compute_time, self.memory_time))
 
     @property
     def bound_by(self):
@@ -125,7 +129,3 @@ def time_in_sequence(works, machine, precision, level="DRAM"):
 def at_least_ridge(work, peak_flops, bandwidth):
     """Whether intensity >= ridge point, without a division."""
     return np.asarray(work.flops) * bandwidth >= np.asarray(work.bytes_moved) * peak_flops
-
-
-def _plain(value):
-    return float(value) if np.ndim(value) == 0 else value

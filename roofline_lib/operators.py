@@ -9,7 +9,7 @@ import numpy as np
 
 from roofline_lib.machines import as_machine
 from roofline_lib.model import Work, at_least_ridge
-from roofline_lib.precisions import bytes_per_element
+from roofline_lib.precisions import bytes_of, bytes_per_element
 from roofline_lib.text import number, size, switch
 
 
@@ -49,7 +49,7 @@ def gemm(m, n, k, precision="fp32", *, a=None, b=None, c=None, beta=0):
     `a`, `b`, `c` are the precisions of single matrices where they differ from `precision`.
     """
     m, n, k = size("m", m), size("n", n), size("k", k)
-    width_a, width_b, width_c = (bytes_per_element(p if p is not None else precision) for p in (a, b, c))
+    width_a, width_b, width_c = _widths(precision, a=a, b=b, c=c)
     reads_and_writes_of_c = np.where(number("beta", beta, "no unit") != 0, 2.0, 1.0)
     return Work(2 * m * n * k, width_a * m * k + width_b * k * n + width_c * m * n * reads_and_writes_of_c)
 
@@ -121,10 +121,10 @@ def attention(batch, heads, kv_heads, query_tokens, context, head_dim, precision
     if causal and np.any(queries > context):
         raise ValueError(f"context (tokens) must count the queries' own keys too, so be at least query_tokens, {queries}; got {context}")
     fraction = 1 - (queries - 1) / (2 * context) if causal else 1.0
-    width, kv_width = bytes_per_element(precision), bytes_per_element(kv if kv is not None else precision)
-    bytes_moved = batch * head_dim * (2 * heads * queries * width + 2 * kv_heads * context * kv_width)
+    s, (s_kv,) = bytes_per_element(precision), _widths(precision, kv=kv)
+    bytes_moved = batch * head_dim * (2 * heads * queries * s + 2 * kv_heads * context * s_kv)
     if not flash:
-        bytes_moved = bytes_moved + 4 * batch * heads * queries * context * width
+        bytes_moved = bytes_moved + 4 * batch * heads * queries * context * s
     return Work(4 * batch * heads * queries * context * head_dim * fraction, bytes_moved)
 
 
@@ -143,7 +143,7 @@ def critical_batch(n, k, machine, precision, *, a=None, b=None, c=None, exact=Fa
     All three matrices count, in the precisions `a` (activations in), `b` (weights) and `c` (activations out). n and k may be arrays.
     """
     machine, n, k, exact = as_machine(machine), size("n", n), size("k", k), switch("exact", exact)
-    width_a, width_b, width_c = (bytes_per_element(p if p is not None else precision) for p in (a, b, c))
+    width_a, width_b, width_c = _widths(precision, a=a, b=b, c=c)
     ridge = machine.ridge_point(precision)
     grows = 2 * n * k - ridge * (width_a * k + width_c * n)  # FLOP less ridge * byte, for each row of the batch
     reachable = grows > 1e-12 * n * k  # less is rounding: the intensity then tends to the ridge and never gets there
@@ -158,6 +158,12 @@ def _smallest(root, work, machine, precision):
     """The whole number at the real root of intensity = ridge, put right where rounding moved it across the ridge; infinite stays so."""
     finite = np.isfinite(root)
     n = np.maximum(1.0, np.ceil(np.where(finite, root, 1.0)) - 1)
-    while np.any(short := finite & ~at_least_ridge(work(n), machine.peak(precision), machine.bandwidth())):
-        n = n + short * np.maximum(1.0, np.spacing(n))
+    for _ in range(3):  # one step is enough, except close under the asymptote, where float64 no longer tells neighbours apart
+        n = n + (finite & ~at_least_ridge(work(n), machine.peak(precision), machine.bandwidth()))
     return np.where(finite, n, np.inf)
+
+
+def _widths(precision, **others):
+    """Bytes per element of the matrices whose precision may differ from the product's: None means that it does not."""
+    s = bytes_per_element(precision)
+    return [s if other is None else bytes_of(argument, other) for argument, other in others.items()]

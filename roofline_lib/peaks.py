@@ -1,6 +1,6 @@
 """Peaks counted from units and clocks."""
 
-from roofline_lib.text import number
+from roofline_lib.text import number, size
 
 
 def peak_flops(units, lanes, clock, flops_per_lane=2):
@@ -15,10 +15,10 @@ def clock_from(performance, units, lanes, flops_per_lane=2):
 
 def memory_bandwidth(clock, bus_bits, transfers_per_clock=2):
     """byte/s of a memory bus = clock (Hz) * transfers_per_clock * bus_bits / 8. Double data rate is 2 transfers a clock."""
-    bits = number("bus_bits", bus_bits, "bit", above=0) * number("transfers_per_clock", transfers_per_clock, "transfers", above=0)
+    bits = size("bus_bits", bus_bits, "bit") * number("transfers_per_clock", transfers_per_clock, "transfers", above=0)
     return number("clock", clock, "Hz", above=0) * bits / 8
 
 
 def _per_cycle(units, lanes, flops_per_lane):
-    return (number("units", units, "multiprocessors or cores", above=0) * number("lanes", lanes, "lanes a unit", above=0)
+    return (size("units", units, "multiprocessors or cores") * size("lanes", lanes, "lanes a unit")
             * number("flops_per_lane", flops_per_lane, "FLOP a lane and cycle", above=0))

@@ -12,6 +12,11 @@ PRECISIONS = tuple(_BYTES)
 
 def bytes_per_element(precision):
     """Bytes that one element takes in memory (float): fp64 8, fp32 4, bf16 2, int4 0.5, mxfp4 0.53125. UnknownName for any other."""
+    return bytes_of("precision", precision)
+
+
+def bytes_of(argument, precision):
+    """The same, with an error that names this `argument`."""
     if not isinstance(precision, str) or precision not in _BYTES:
-        raise unknown("precision", precision, _BYTES)
+        raise unknown(argument, precision, _BYTES)
     return _BYTES[precision]

@@ -27,9 +27,12 @@ class UnknownName(KeyError, ValueError):
 
 def quantity(value, unit, digits=3):
     """`value` (one SI float) in words: quantity(4.362e9, "byte") is "4.36 GB". Units such as FLOP/byte get no prefix."""
-    value = float(value)
-    if not np.isfinite(value):
-        return f"{value} {unit}".strip()
+    if not isinstance(unit, str):
+        raise ValueError(f"unit must be a text such as 'byte', 'FLOP/s' or ''; got {_short(unit)}")
+    digits = int(number("digits", digits, "digits", least=1, whole=True, single=True))
+    if isinstance(value, float | np.floating) and not np.isfinite(value):
+        return f"{float(value)} {unit}".strip()
+    value = number("value", value, unit or "no unit", single=True)
     scale, prefix = 1.0, ""
     if unit in _PREFIXED and value:
         rounded = abs(float(f"{value:.{digits}g}"))
@@ -50,7 +53,8 @@ def significant(value, digits=3):
 
 def parse_quantity(text):
     """(value in base units, base unit, prefix) of a text such as "2.147 GFLOP", "1,000 MiB", "16.8 us"; ValueError if it is none."""
-    match = re.fullmatch(r"\s*([-+]?[\d][\d,_]*\.?\d*(?:[eE][-+]?\d+)?|[-+]?\.\d+)\s*(.*?)\s*", str(text))
+    # commas and underscores only between groups of three: a decimal comma, as in 2,14, is asked about and not read as 214
+    match = re.fullmatch(r"\s*([-+]?(?:(?:\d{1,3}(?:[,_]\d{3})+|\d+)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\d.,_])\s*(.*?)\s*", str(text))
     if not match:
         raise ValueError(f"{text!r} is no number with a unit, such as '2.147 GFLOP'")
     number, unit = float(re.sub("[,_]", "", match[1])), match[2]
@@ -66,25 +70,24 @@ def parse_quantity(text):
 def unknown(kind, name, choices):
     """The error for a name that is not among `choices`, nearest ones first."""
     choices = list(choices)
-    near = difflib.get_close_matches(str(name), choices, n=4, cutoff=0.5)
-    hint = f"; nearest: {', '.join(near)}" if near and len(choices) > 12 else ""
-    return UnknownName(f"{kind} {name!r} is not known{hint}; choose one of {', '.join(choices)}")
+    by_key = {choice.lower(): choice for choice in choices}
+    near = difflib.get_close_matches(_short(name).strip("'\"").lower(), by_key, n=4, cutoff=0.5)
+    hint = f"; nearest: {', '.join(by_key[key] for key in near)}" if near and len(choices) > 12 else ""
+    return UnknownName(f"{kind} {_short(name)} is not known{hint}; choose one of {', '.join(choices)}")
 
 
-def number(name, value, unit, *, least=None, above=None, whole=False, finite=True):
-    """`value` as float or float64 array, or a ValueError that names the argument, its unit, what came and what would do."""
-    wanted = "a whole number" if whole else "a number"
+def number(name, value, unit, *, least=None, above=None, whole=False, finite=True, single=False):
+    """`value` as float or, unless `single`, float64 array; ValueError that names the argument, its unit, what came and what would do."""
+    wanted = ("one " if single else "a ") + ("whole number" if whole else "number")
     if above is not None:
         wanted += f" above {above}"
     elif least is not None:
         wanted += f" of at least {least}"
     error = ValueError(f"{name} must be {wanted} ({unit}); got {_short(value)}")
     try:
-        raw = np.asarray(value)
-        if raw.dtype.kind == "O":
-            if not all(isinstance(x, int) and not isinstance(x, bool) for x in raw.flat):
-                raise error
-        elif raw.dtype.kind not in "iuf":
+        # as objects, so that a True or a "2" in a list is seen, and integers of any length pass
+        raw = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value, dtype=object)
+        if raw.dtype.kind not in "iufO" or raw.dtype.kind == "O" and not all(map(_real, raw.flat)):
             raise error
         array = raw.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -96,14 +99,14 @@ def number(name, value, unit, *, least=None, above=None, whole=False, finite=Tru
         bad |= array < least
     if whole:
         bad |= array != np.floor(array)
-    if array.size == 0 or bad.any():
+    if array.size == 0 or bad.any() or single and array.ndim:
         raise error
-    return float(array) if array.ndim == 0 else array
+    return plain(array)
 
 
-def size(name, value, unit="elements"):
+def size(name, value, unit="elements", single=False):
     """A matrix side, a batch, a count: whole and at least 1."""
-    return number(name, value, unit, least=1, whole=True)
+    return number(name, value, unit, least=1, whole=True, single=single)
 
 
 def switch(name, value):
@@ -111,6 +114,15 @@ def switch(name, value):
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False; got {_short(value)}")
     return bool(value)
+
+
+def plain(value):
+    """A float where numpy made a scalar or an array without axes; arrays as they are."""
+    return float(value) if np.ndim(value) == 0 else value
+
+
+def _real(value):
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _short(value):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline_lib.model import Work
-from roofline_lib.precisions import bytes_per_element
-from roofline_lib.text import number, size
+from roofline_lib.precisions import bytes_of, bytes_per_element
+from roofline_lib.text import number, plain, size
 
 
 def tiled_gemm(m, n, k, tile, precision="fp32"):
@@ -31,8 +31,7 @@ def naive_gemm(m, n, k, precision="fp32"):
 def io_lower_bound(m, n, k, fast_elements):
     """Elements that any schedule must move when fast memory holds `fast_elements`: max(mk + kn + mn, 2mnk/sqrt(S) - 2S)."""
     m, n, k, fast = size("m", m), size("n", n), size("k", k), number("fast_elements", fast_elements, "elements", above=0)
-    bound = np.maximum(m * k + k * n + m * n, 2 * m * n * k / np.sqrt(fast) - 2 * fast)
-    return float(bound) if np.ndim(bound) == 0 else bound
+    return plain(np.maximum(m * k + k * n + m * n, 2 * m * n * k / np.sqrt(fast) - 2 * fast))
 
 
 def tile_memory(tile, precision="fp32", *, tile_k=None, accumulate="fp32", buffers=2):
@@ -41,17 +40,17 @@ def tile_memory(tile, precision="fp32", *, tile_k=None, accumulate="fp32", buffe
     Without `tile_k`: the tile of C with one column of A and one row of B, (tile_m tile_n + tile_m + tile_n) s. With it: C's tile in the
     `accumulate` precision and `buffers` panels of A and of B that are `tile_k` deep.
     """
-    (tile_m, tile_n), width = _sides(tile), bytes_per_element(precision)
+    (tile_m, tile_n), s, s_acc = _sides(tile), bytes_per_element(precision), bytes_of("accumulate", accumulate)
+    buffers = size("buffers", buffers, "panels")
     if tile_k is None:
-        return (tile_m * tile_n + tile_m + tile_n) * width
-    panels = size("buffers", buffers, "panels") * (tile_m + tile_n) * size("tile_k", tile_k) * width
-    return tile_m * tile_n * bytes_per_element(accumulate) + panels
+        return (tile_m * tile_n + tile_m + tile_n) * s
+    return tile_m * tile_n * s_acc + buffers * (tile_m + tile_n) * size("tile_k", tile_k) * s
 
 
 def tile_count(m, n, tile):
     """Output tiles that cover an m x n matrix."""
     tile_m, tile_n = _sides(tile)
-    return np.ceil(size("m", m) / tile_m) * np.ceil(size("n", n) / tile_n)
+    return plain(np.ceil(size("m", m) / tile_m) * np.ceil(size("n", n) / tile_n))
 
 
 def tile_efficiency(m, n, tile):
@@ -63,7 +62,7 @@ def tile_efficiency(m, n, tile):
 def wave_efficiency(tiles, units):
     """Share (0 to 1) of the units that are busy when `tiles` equal tiles run in waves of `units`: 109 tiles on 108 units, 0.505."""
     tiles, units = size("tiles", tiles, "tiles"), size("units", units, "multiprocessors")
-    return tiles / (np.ceil(tiles / units) * units)
+    return plain(tiles / (np.ceil(tiles / units) * units))
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,11 @@ def counted_tiled_product(a, b, tile, tile_k=1):
     a [m, k] and b [k, n] are numpy arrays of one dtype. ValueError where the shapes do not meet.
     """
     a, b = np.asarray(a), np.asarray(b)
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or a.dtype != b.dtype:
-        raise ValueError(f"a and b must be [m, k] and [k, n] of one dtype; got {a.shape} {a.dtype} and {b.shape} {b.dtype}")
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or a.dtype != b.dtype or a.dtype.kind not in "iuf" or not a.size * b.size:
+        raise ValueError(f"a and b must be [m, k] and [k, n] of numbers of one dtype; got {a.shape} {a.dtype} and {b.shape} {b.dtype}")
     (m, k), n = a.shape, b.shape[1]
-    tile_m, tile_n = (int(side) for side in _sides(tile))
-    tile_k = int(size("tile_k", tile_k))
+    tile_m, tile_n = (int(side) for side in _sides(tile, single=True))
+    tile_k = int(size("tile_k", tile_k, single=True))
     product, moved, held = np.empty((m, n), a.dtype), 0, 0
     for top in range(0, m, tile_m):
         for left in range(0, n, tile_n):
@@ -101,11 +100,11 @@ def counted_tiled_product(a, b, tile, tile_k=1):
     return CountedProduct(product, moved, held)
 
 
-def _sides(tile):
+def _sides(tile, single=False):
     """(tile_m, tile_n) of a tile given as b or as a pair; a numpy array is many square tiles."""
     if isinstance(tile, tuple | list):
         if len(tile) != 2:
-            raise ValueError(f"tile must be b or (tile_m, tile_n) in elements; got {tile!r}")
-        return size("tile_m", tile[0]), size("tile_n", tile[1])
-    side = size("tile", tile)
+            raise ValueError(f"tile must be b or (tile_m, tile_n) (elements); got {tile!r}")
+        return size("tile_m", tile[0], single=single), size("tile_n", tile[1], single=single)
+    side = size("tile", tile, single=single)
     return side, side

@@ -11,7 +11,7 @@ from importlib import resources
 
 from roofline_lib.model import Work
 from roofline_lib.operators import attention, gemm
-from roofline_lib.precisions import bytes_per_element
+from roofline_lib.precisions import bytes_of, bytes_per_element
 from roofline_lib.text import number, size, switch, unknown
 
 
@@ -110,6 +110,8 @@ class Transformer:
         return self._step(size("batch", batch, "sequences"), 1.0, size("context", context, "tokens"), weights, kv, activations)
 
     def _step(self, batch, queries, context, weights, kv, activations):
+        for argument, precision in (("weights", weights), ("kv", kv), ("activations", activations)):
+            bytes_of(argument, precision)
         rows = batch * queries
         s = {"a": activations, "b": weights, "c": activations}
         works = {name: self.layers * gemm(rows, cols, inner, activations, **s | ({"c": kv} if name == "kv" else {}))
@@ -211,10 +213,7 @@ def _presets():
 
 
 def _one(field, value, least):
-    checked = number(field, value, "count", least=least, whole=True)
-    if not isinstance(checked, float):
-        raise ValueError(f"{field} must be one whole number; got {value!r}")
-    return int(checked)
+    return int(number(field, value, "count", least=least, whole=True, single=True))
 
 
 def _key(name):
