@@ -33,7 +33,7 @@ class DecodeExplorer(Explorer):
         super().__init__(
             Choice("model", name, models),
             MachineChoice(machine),
-            Number("batch", batch, 1, 1024, "sequences"),
+            Number("batch", batch, 1, 1024, "sequences", "batch (seqs)"),
             Number("context", context, 1, 2**20, "tokens"),
             Choice("weights", weights, ("bf16", "fp8", "int4", "mxfp4")),
             Choice("kv", kv, ("bf16", "fp8", "int4"), "KV cache"),
