@@ -15,10 +15,10 @@ from roofline_lib.text import quantity, significant
 
 # One colour, one idea, and never colour alone. All are at least 4.5:1 on the card and stay apart for the colour-blind.
 INK = "#1f2328"      # the learner's own point, words
-MEMORY = "#0b5fa5"   # bandwidth, bytes, memory-bound
-COMPUTE = "#b3440b"  # peak, FLOP, compute-bound
-ROOM = "#2c7a5b"     # room that is used and suffices
-OVER = "#a0125f"     # more than there is
+MEMORY = "#0f52c4"   # bandwidth, bytes, memory-bound
+COMPUTE = "#b85010"  # peak, FLOP, compute-bound
+ROOM = "#0e562d"     # room that is used and suffices
+OVER = "#892f90"     # more than there is
 FAINT = "#626a73"    # references and what is not chosen
 GRID = "#e3e6e8"
 CARD = "#fffefb"
@@ -28,8 +28,9 @@ PERFORMANCE = "performance (FLOP/s)"
 
 @dataclass(frozen=True)
 class Roofline:
-    """What draw_roofline drew: matplotlib artists by precision and by name. `points[name]` is a one-point line."""
+    """What draw_roofline drew, as matplotlib artists: lines by precision, `memory` the common slope, one-point lines by name, texts."""
 
+    memory: object
     roofs: dict
     ridge_marks: dict
     points: dict
@@ -64,19 +65,20 @@ def draw_roofline(ax, machine, precisions, works=None, level="DRAM"):
         mark, = ax.plot([ridge, ridge], [ylim[0], peak], color=FAINT, lw=1, ls=":")
         roofs |= dict.fromkeys(names, roof)
         marks |= dict.fromkeys(names, mark)
-        labels.append(ax.annotate(f"{', '.join(names)}  {quantity(peak, 'FLOP/s')}", (xlim[1], peak), (-4, 3), ha="right", color=COMPUTE,
+        labels.append(ax.annotate(f"{', '.join(names)} {quantity(peak, 'FLOP/s', 4)}", (xlim[1], peak), (-4, 3), ha="right", color=COMPUTE,
                                   textcoords="offset points"))
         labels.append(ax.text(ridge, 0.015, f" {significant(ridge)}", color=FAINT, va="bottom",
                               transform=blended_transform_factory(ax.transData, ax.transAxes)))
-    low = min(ridges.values())
-    ax.plot([xlim[0], low], [bandwidth * xlim[0], bandwidth * low], color=MEMORY, lw=3)
-    middle = np.sqrt(xlim[0] * low)
-    labels.append(ax.text(middle, bandwidth * middle * 1.15, f"{level}  {quantity(bandwidth, 'byte/s')}", color=MEMORY, ha="center",
-                          va="bottom", rotation=45, rotation_mode="anchor", transform_rotates_text=True))
+    slope = np.array([xlim[0], max(ridges.values())])
+    memory, = ax.plot(slope, bandwidth * slope, color=MEMORY, lw=3)
+    start, end = ax.transAxes.inverted().transform(ax.transData.transform(np.column_stack([slope, bandwidth * slope])))
+    labels.append(ax.text(*(start + 0.4 * (end - start) + (0, 0.015)), f"{level} {quantity(bandwidth, 'byte/s', 4)}", color=MEMORY,
+                          ha="center", va="bottom", rotation=np.degrees(np.arctan2(*(end - start)[::-1])), rotation_mode="anchor",
+                          transform_rotates_text=True, transform=ax.transAxes))  # turns with the slope, also when the axes are resized
     for name, (x, y) in spots.items():
         points[name], = ax.plot([x], [y], "o", color=INK, ms=7, label=name, zorder=5)
-    labels += _name_points(ax, spots, [line.get_xydata() for line in (*roofs.values(), *marks.values())])
-    return Roofline(roofs, marks, points, tuple(labels))
+    labels += _name_points(ax, spots, [line.get_xydata() for line in (memory, *roofs.values(), *marks.values())])
+    return Roofline(memory, roofs, marks, points, tuple(labels))
 
 
 _DASHES = ("-", "--", "-.", (0, (1, 1)))
@@ -95,15 +97,17 @@ def _spot(name, work, peak, bandwidth):
 def _name_points(ax, spots, lines):
     """Names beside their points, where neither a roof nor another point or name is."""
     taken = [sample(ax.transData.transform(line)) for line in lines]
-    taken += [ax.transData.transform([spot]) for spot in spots.values()]
+    taken += [sample_box(*(ax.transData.transform(spot) - 5), 10, 10) for spot in spots.values()]
     size = matplotlib.rcParams["font.size"] * ax.figure.dpi / 72
     box = ax.get_window_extent()
     labels = []
     for name, spot in spots.items():
         width, height = text_size(name, size)
-        x, y = free_spot(ax.transData.transform(spot), (width, height), np.vstack(taken), (box.x0, box.y0, box.x1, box.y1))
+        point = ax.transData.transform(spot)
+        x, y = free_spot(point, (width, height), np.vstack(taken), (box.x0, box.y0, box.x1, box.y1))
         taken.append(sample_box(x, y, width, height))
-        labels.append(ax.annotate(name, spot, ax.transData.inverted().transform((x, y + height * 0.2)), color=INK))
+        offset = (np.array([x, y + height * 0.2]) - point) * 72 / ax.figure.dpi
+        labels.append(ax.annotate(name, spot, offset, textcoords="offset points", color=INK))
     return labels
 
 

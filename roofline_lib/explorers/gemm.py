@@ -33,7 +33,7 @@ class GemmExplorer(Explorer):
         work = gemm(m, n, k, precision)
         limit = bound(work, machine, precision)
         reach = limit.attainable_performance
-        axes = roofline_axes([work.intensity], [reach, 2 * limit.peak_flops])
+        axes = roofline_axes([work.intensity, limit.peak_flops / limit.bandwidth], [reach / 2, 2 * limit.peak_flops])
         marks = roofline(axes, limit.peak_flops, limit.bandwidth, precision)
         if limit.bound_by == "memory":
             marks += (Line((work.intensity, limit.peak_flops / limit.bandwidth), (limit.peak_flops,) * 2, COMPUTE, "", 1.3, (5, 4)),

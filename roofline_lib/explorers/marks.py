@@ -99,6 +99,8 @@ class Drop(Mark):
 
     def captions(self, view, taken):
         x, _, foot = self._foot(view)
+        if not self.label:
+            return []
         fits = x + 6 + text_size(self.label, 12)[0] < view.frame[2]
         return [Words(x + (6 if fits else -6), foot - 7, self.label, self.color, 12, "start" if fits else "end")]
 

@@ -1,0 +1,254 @@
+"""Explorers without a browser: every control at its ends and at random, the overlay against the axes, what is sent, what is refused."""
+
+import base64
+import io
+import xml.etree.ElementTree as ElementTree
+from importlib.util import find_spec
+
+import ipywidgets as widgets
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+import roofline_lib as rl
+from roofline_lib.drawing import text_size
+from roofline_lib.explorers.base import Explorer
+from roofline_lib.explorers.controls import Choice, Number, Switch, log_ladder
+from roofline_lib.explorers.placing import clip, cover
+from roofline_lib.explorers.stage import WIDTH, Dot, Path, Words, background
+
+MODULES = {name: module for name, module in rl._LAZY.items() if name.endswith("Explorer") and find_spec(f"roofline_lib.{module}")}
+WITH_FP32 = [name for name in rl.machines() if "fp32" in rl.machine(name).precisions]
+HOSTILE = "<img src=x onerror=alert(1)> & \"quotes\" $\\frac{1}{0}$ '</svg>"
+
+
+@pytest.fixture(scope="module", params=sorted(MODULES))
+def explorer(request):
+    return getattr(rl, request.param)()
+
+
+def overlay(explorer):
+    """The moving layer as a tree: that it parses at all shows that every text is escaped."""
+    return ElementTree.fromstring(f"<div>{explorer.stage.moving.value}</div>")
+
+
+def ends(control):
+    """Values of a control that reach its ends: the smallest and largest number, every choice."""
+    if isinstance(control, Number):
+        return [control.low, control.high]
+    return [True, False] if isinstance(control, Switch) else list(control.options)
+
+
+def anything(control):
+    """A strategy for the values of a control."""
+    if isinstance(control, Number):
+        number = st.integers(control.low, control.high) if control.whole else st.floats(control.low, control.high)
+        return number | st.sampled_from(control.ladder)
+    return st.booleans() if isinstance(control, Switch) else st.sampled_from(list(control.options))
+
+
+def sound(explorer):
+    """What holds for every picture: it says something, it is all on the card, it parses, and it is what the controls say."""
+    assert explorer.readout and explorer.readout in repr(explorer) and "nan" not in explorer.readout.lower()
+    tree = overlay(explorer)
+    assert tree.find("div").text == explorer.readout
+    assert explorer.readout in tree.find("svg").attrib["aria-label"] and explorer.now.alt in tree.find("svg").attrib["aria-label"]
+    assert not [node for node in tree.iter() if "id" in node.attrib]
+    for shape in explorer.shapes:
+        covered = cover(shape) if not isinstance(shape, Path) else shape.points
+        assert np.isfinite(covered).all(), shape
+        assert (covered >= (-1, -1)).all() and (covered <= (WIDTH + 1, explorer.now.height + 1)).all(), shape
+
+
+def test_every_control_at_its_ends(explorer):
+    before = {name: control.value for name, control in explorer.controls.items()}
+    for name, control in explorer.controls.items():
+        for value in ends(control):
+            control.value = value
+            assert control.value == value
+            sound(explorer)
+        control.value = before[name]
+
+
+@given(data=st.data())
+def test_any_order_of_any_values_ends_in_the_same_picture(explorer, data):
+    for name in data.draw(st.lists(st.sampled_from(sorted(explorer.controls)), min_size=1, max_size=6)):
+        explorer.controls[name].value = data.draw(anything(explorer.controls[name]), label=name)
+    sound(explorer)
+    afresh = type(explorer).scene(**{name: control.chosen for name, control in explorer.controls.items()})
+    assert (explorer.now.readout, explorer.now.alt, explorer.now.axes) == (afresh.readout, afresh.alt, afresh.axes)
+
+
+def test_nothing_is_sent_when_nothing_changed(explorer, monkeypatch):
+    sent = []
+    monkeypatch.setattr(widgets.Widget, "send_state", lambda self, key=None: sent.append((self, key)))
+    for control in explorer.controls.values():
+        control.value = control.value
+    explorer._look()
+    assert not sent
+
+
+def test_one_step_sends_the_moving_layer_once_and_no_background(monkeypatch):
+    explorer, sent = rl.GemmExplorer(), []
+    monkeypatch.setattr(widgets.Widget, "send_state", lambda self, key=None: sent.append(self))
+    explorer.controls["m"].slider.value += 1
+    assert sent.count(explorer.stage.moving) == 1 and explorer.stage.behind not in sent
+    assert len(sent) <= 3  # the slider's own value, the typed box, the moving layer
+
+
+def test_stored_picture(explorer):
+    bundle = explorer._repr_mimebundle_()
+    picture = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
+    assert picture.size == (WIDTH, explorer.now.height)
+    assert len(bundle["image/png"]) < 45_000 and len(picture.getcolors()) > 8
+    assert bundle["text/plain"] == repr(explorer) and "application/vnd.jupyter.widget-view+json" in bundle
+
+
+@given(m=st.integers(1, 65536), n=st.integers(1, 65536), k=st.integers(1, 65536), precision=st.sampled_from(["fp32", "bf16"]),
+       machine=st.sampled_from(["house chip", "A100 40GB SXM", "T4", "MI300X"]))
+def test_point_and_roofs_lie_where_the_axes_say(m, n, k, precision, machine):
+    explorer = rl.GemmExplorer(machine, m, n, k, precision)
+    if precision not in rl.machine(machine).precisions:
+        return
+    now, ax = explorer.now, background(explorer.now.axes, explorer.now.height)[0].axes[0]
+    limit = rl.bound(rl.gemm(m, n, k, precision), machine, precision)
+    to_picture = np.array([1, -1]), np.array([0, now.height])
+    spot = ax.transData.transform((limit.work.intensity, limit.attainable_performance)) * to_picture[0] + to_picture[1]
+    circle, = overlay(explorer).iter("circle")
+    assert np.allclose((float(circle.attrib["cx"]), float(circle.attrib["cy"])), spot, atol=0.01)
+    ridge = ax.transData.transform((rl.machine(machine).ridge_point(precision), limit.peak_flops)) * to_picture[0] + to_picture[1]
+    slope, flat = [shape.points for shape in explorer.shapes if isinstance(shape, Path) and shape.width == 3]
+    assert np.allclose(slope[-1], ridge, atol=1e-6) and np.allclose(flat[0], ridge, atol=1e-6)
+    assert limit.bound_by == ("compute" if spot[0] >= ridge[0] - 1e-6 else "memory") and f"{limit.bound_by}-bound" in explorer.readout
+
+
+@given(m=st.integers(1, 65536), n=st.integers(1, 65536), k=st.integers(1, 65536), machine=st.sampled_from(WITH_FP32))
+def test_labels_keep_clear_of_each_other_and_of_the_point(m, n, k, machine):
+    shapes = rl.GemmExplorer(machine, m, n, k, "fp32").shapes
+    words, dot = [shape for shape in shapes if isinstance(shape, Words)], next(shape for shape in shapes if isinstance(shape, Dot))
+    for i, one in enumerate(words):
+        covered = cover(one)
+        assert np.hypot(*(covered - (dot.x, dot.y)).T).min() > 0.8 * dot.radius, one
+        for other in words[i + 1:]:
+            assert np.hypot(*(covered[:, None] - cover(other)[None]).transpose(2, 0, 1)).min() > 1, (one, other)
+
+
+def test_hostile_names_are_escaped_everywhere():
+    machine = rl.Machine(name=HOSTILE, peaks={"fp32": 1e12}, bandwidths={"DRAM": 1e11})
+    explorer = rl.GemmExplorer(machine)
+    sound(explorer)
+    assert "<img" not in explorer.stage.moving.value and HOSTILE in explorer.readout
+    assert explorer._repr_mimebundle_()["image/png"]
+    explorer.controls["machine"].take(HOSTILE + "?")
+    assert "<img" not in explorer.controls["machine"].message.value
+
+
+def test_two_explorers_live_side_by_side():
+    one, other = rl.GemmExplorer(m=8), rl.GemmExplorer(m=8)
+    other.controls["m"].value = 4096
+    assert one.controls["m"].value == 8 and one.readout != other.readout
+    assert one.stage.behind.value == other.stage.behind.value  # the same axes: drawn once
+
+
+@pytest.mark.parametrize("came", [0, -3, 65537, 1.5, "many", None, True, float("nan")])
+def test_a_refused_number_names_argument_unit_and_range_and_leaves_all_as_it_was(came):
+    explorer = rl.GemmExplorer(m=75)
+    readout = explorer.readout
+    with pytest.raises(ValueError, match=r"m must be a whole number from 1 to 65536 \(rows of A\); got"):
+        explorer.controls["m"].value = came
+    with pytest.raises(ValueError, match=r"m must be a whole number from 1 to 65536 \(rows of A\); got"):
+        rl.GemmExplorer(m=came)
+    assert explorer.controls["m"].value == 75 and explorer.readout == readout
+
+
+def test_a_typed_number_is_kept_or_refused_with_a_message():
+    control = rl.GemmExplorer(m=75).controls["m"]
+    control.box.value = -3.0
+    assert (control.value, control.box.value) == (75, 75)
+    assert "m must be a whole number from 1 to 65536 (rows of A); got -3" in control.message.value
+    assert control.message.layout.display != "none"
+    control.box.value = 76.0
+    assert control.value == 76 and control.message.value == "" and control.message.layout.display == "none"
+    for typed in (1000, 65536, 1, 75):
+        control.box.value = float(typed)
+        assert control.value == typed == control.box.value
+
+
+def test_the_slider_walks_round_numbers_and_only_follows_a_typed_one():
+    control = rl.GemmExplorer(m=1000).controls["m"]
+    assert control.ladder[control.slider.value] == 1024 and control.value == 1000
+    control.slider.value += 1
+    assert control.value == control.box.value == 1280
+    assert log_ladder(1, 20) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20] and log_ladder(100, 100) == [100]
+    ladder = np.array(log_ladder(4, 65536))
+    assert (ladder[1:] <= 1.25 * ladder[:-1]).all()
+
+
+def test_choices_take_names_and_refuse_others():
+    explorer = rl.GemmExplorer()
+    explorer.controls["machine"].value = "h100-sxm"
+    assert explorer.controls["machine"].value == "H100 SXM" and "H100 SXM" in explorer.readout
+    for name, came in (("machine", "H1000"), ("machine", 3), ("precision", "fp12")):
+        with pytest.raises(ValueError, match=f"{name} .* is not known"):
+            explorer.controls[name].value = came
+    explorer.controls["precision"].picker.value = "bf16"
+    assert explorer.controls["precision"].value == "bf16" and "bf16" in explorer.readout
+
+
+def test_a_precision_that_the_machine_lacks_is_said_and_not_replaced():
+    explorer = rl.GemmExplorer("V100 SXM2", precision="bf16")
+    assert "V100 SXM2 has no bf16 peak" in explorer.readout and "fp16" in explorer.readout
+    explorer.controls["precision"].value = "fp16"
+    assert "-bound" in explorer.readout
+
+
+def test_a_machine_made_by_hand_joins_the_list():
+    mine = rl.Machine(name="A100 40GB SXM", peaks={"fp32": 1e12}, bandwidths={"DRAM": 1e12})
+    explorer = rl.GemmExplorer(mine)
+    assert explorer.controls["machine"].chosen is mine  # not the catalogue's of the same name
+    laptop = rl.Machine(name="laptop", peaks={"fp32": 1e8}, bandwidths={"DRAM": 1e6})
+    explorer = rl.GemmExplorer(laptop)
+    assert explorer.now.axes[0].ylim[0] < 1e8  # further decades where the usual ones do not reach
+    sound(explorer)
+
+
+def test_controls_of_other_kinds():
+    flash = Switch("flash", True)
+    with pytest.raises(ValueError, match="flash must be True or False"):
+        flash.value = 1
+    flash.tick.value = False
+    assert flash.value is False
+    clock = Number("clock", 1.4, 0.5, 3.0, "GHz", whole=False, ladder=np.linspace(0.5, 3, 26))
+    clock.slider.value = 25
+    assert clock.value == 3.0 and Choice("x", "a", {"a": 1, "b": 2}).chosen == 1
+
+
+def test_a_subclass_without_a_scene_says_so():
+    with pytest.raises(NotImplementedError):
+        Explorer(Switch("flash", True))
+
+
+@given(points=st.lists(st.tuples(st.floats(-50, 150), st.floats(-50, 150)), min_size=2, max_size=6))
+def test_clipped_lines_stay_inside_and_keep_what_is_inside(points):
+    points, frame = np.array(points), (0.0, 0.0, 100.0, 100.0)
+    pieces = clip(points, frame)
+    for piece in pieces:
+        assert (piece >= -1e-6).all() and (piece <= 100 + 1e-6).all()
+    share = np.linspace(0, 1, 11)[:, None]
+    for start, end in zip(points[:-1], points[1:], strict=True):
+        inside = [p for p in start + share * (end - start) if (p > 1e-3).all() and (p < 100 - 1e-3).all()]
+        for p in inside:
+            assert any(_distance(p, a, b) < 1e-6 for piece in pieces for a, b in zip(piece[:-1], piece[1:], strict=True))
+
+
+def _distance(point, start, end):
+    step = end - start
+    along = np.clip(np.dot(point - start, step) / max(np.dot(step, step), 1e-300), 0, 1)
+    return np.hypot(*(start + along * step - point))
+
+
+def test_text_size_is_on_the_safe_side():
+    width, height = text_size("312 TFLOP/s", 13)
+    assert 60 < width < 100 and height > 13
