@@ -18,9 +18,11 @@ fresh: setup    ## bring clean copies of the lessons into work/ and keep the old
 	$(BIN)/python tools/work_copies.py --fresh
 
 test: .venv/test  ## run every test that a change must pass
+	@sh tools/debian_packages.sh chromium bubblewrap
 	$(PYTEST)
 
 test-all: .venv/test  ## also the slow ones: long random runs, broken formulas, lowest versions, other Pythons
+	@sh tools/debian_packages.sh chromium bubblewrap
 	$(BIN)/python tests/mutants.py
 	PYTHON=$(BIN)/python sh tools/other_versions.sh
 	HYPOTHESIS_PROFILE=long $(PYTEST) -m "slow or not slow"
@@ -34,6 +36,7 @@ exercises: setup  ## write exercises/ from solutions/
 	$(BIN)/python tools/make_exercises.py
 
 bench: .venv/test  ## measure how soon the explorers answer, beside their peers
+	@sh tools/debian_packages.sh chromium
 	$(PIP) --no-build-isolation -e '.[bench]'
 	$(BIN)/python benchmarks/sliders.py
 
@@ -42,11 +45,12 @@ lock: .venv/test  ## write the lock files anew, with the newest versions that ar
 	$(COMPILE) --upgrade --extra test --extra peers --extra nbgrader --constraint requirements.lock --output-file requirements-test.lock
 
 .venv/lab: requirements.lock pyproject.toml
-	sh tools/debian_packages.sh python3-venv && $(PYTHON) -m venv .venv
+	@sh tools/debian_packages.sh python3-venv
+	$(PYTHON) -m venv .venv
 	$(PIP) --require-hashes -r requirements.lock && $(PIP) --no-deps --no-build-isolation -e . && touch $@
 
 .venv/test: requirements-test.lock .venv/lab
-	sh tools/debian_packages.sh chromium bubblewrap && $(PIP) --require-hashes -r requirements-test.lock
+	$(PIP) --require-hashes -r requirements-test.lock
 	cd .venv && rm -rf share/jupyter/labextensions/@jupyter/nbgrader etc/jupyter/jupyter_server_config.d/nbgrader.json && touch test  # no grader in a learner's Lab
 
 .PHONY: help lab fresh test test-all setup refresh exercises bench lock

@@ -12,8 +12,9 @@ done
 
 if [ "$(id -u)" = 0 ]; then as_root=; elif command -v sudo >/dev/null; then as_root=sudo; else as_root=none; fi
 if [ "$as_root" = none ] || ! command -v apt-get >/dev/null; then
-    echo "Missing on this machine:$missing. Installing them takes root and Debian's apt-get; ask for them, then run make again." >&2
-    exit 1
+    echo "Missing on this machine:$missing. On Debian: apt-get install$missing, as root." >&2
+    case "$CI$missing" in true* | *python3-venv*) exit 1 ;; esac  # without the others the tests that need them say so
+    exit 0
 fi
 case $missing in *chromium*) missing="$missing fontconfig fonts-liberation" ;; esac  # a browser without fonts draws boxes
 echo "Installing Debian packages:$missing"

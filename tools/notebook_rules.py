@@ -139,7 +139,7 @@ def lessons():
 
 
 def main(paths):
-    found = [f"{path}: {fault}" for path in paths or lessons() for fault in faults(read(path), path)]
+    found = [f"{path.name}: {fault}" for path in paths or lessons() for fault in faults(read(path), path)]
     print("\n".join(found) or "no faults")
     return int(bool(found))
 

@@ -1,0 +1,202 @@
+"""Breaks of single formulas, each of which a test must notice: `make test-all` runs them, `python tests/mutants.py model` one module's.
+
+Each line of BREAKS is put into a copy of the library; then the module's own tests run there. A break that all of them pass is a hole in
+the tests. A text that does not stand in its module exactly once is an error too, so that the list keeps up with the library.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKERS = 2
+
+BREAKS = {
+    "precisions": [
+        ('"int4": 0.5', '"int4": 1.0'),
+        ('"tf32": 4.0', '"tf32": 2.0'),
+    ],
+    "text": [
+        ('"Gi": 2.0**30', '"Gi": 1e9'),
+        ("bad |= array <= above", "bad |= array < above"),
+        ("bad |= array < least", "bad |= array <= least"),
+        ("bad |= array != np.floor(array)", "bad |= array > np.floor(array) + 0.5"),
+        ("if rounded >= p[0]", "if rounded > p[0]"),
+    ],
+    "model": [
+        ("np.divide(self.flops, self.bytes_moved)", "np.divide(self.bytes_moved, self.flops)"),
+        ("Work(self.flops + other.flops, self.bytes_moved + other.bytes_moved)", "Work(self.flops + other.flops, self.bytes_moved)"),
+        ("Work(times * self.flops, times * self.bytes_moved)", "Work(times * self.flops, self.bytes_moved)"),
+        ("Work(apart.flops, bytes_moved)", "Work(works[0].flops, bytes_moved)"),
+        ("least=0) > np.asarray(apart.bytes_moved)", "least=0) >= np.asarray(apart.bytes_moved)"),
+        ("np.minimum(peak,", "np.maximum(peak,"),
+        ("self.work.flops / self.peak_flops", "2 * self.work.flops / self.peak_flops"),
+        ("np.maximum(self.compute_time, self.memory_time)", "np.add(self.compute_time, self.memory_time)"),
+        ("np.asarray(work.flops) * bandwidth >= np", "np.asarray(work.flops) * bandwidth > np"),
+        ("machine.bandwidth(level))", "machine.bandwidth())"),
+    ],
+    "machines": [
+        ("self.peak(precision, accumulate) / self.bandwidth(level)", "self.peak(precision, accumulate) / self.bandwidth()"),
+        ("self.peak(precision, accumulate) / self.bandwidth(level)", "self.peak(precision) / self.bandwidth(level)"),
+        ("return self.peaks[precision][0]", "return self.peaks[precision][-1]"),
+    ],
+    "operators": [
+        ("(2 * n + 1))", "(2 * n))"),
+        ("* (n + 1))\n\n\ndef axpy", "* 2 * n)\n\n\ndef axpy"),
+        ("* 3 * n)", "* 2 * n)"),
+        ("(m * n + n + m)", "(m * n + n)"),
+        ("(n * (n + 1) / 2 + 2 * n)", "(n * n + 2 * n)"),
+        ("Work(2 * m * n * k, width_a", "Work(m * n * k, width_a"),
+        ("width_b * k * n + width_c", "width_a * k * n + width_c"),
+        ("width_a * m * k + width_b", "width_a * m * n + width_b"),
+        ("!= 0, 2.0, 1.0)", "!= 0, 1.0, 1.0)"),
+        ("Work(m * m * n,", "Work(2 * m * m * n,"),
+        ("(m * (m + 1) / 2 + 2 * m * n)", "(m * (m + 1) / 2 + m * n)"),
+        ("Work(n * (n + 1) * k,", "Work(2 * n * n * k,"),
+        ("(n * k + n * (n + 1) / 2)", "(n * k + n * n)"),
+        ('writes, "arrays", least=0)\n', 'reads, "arrays", least=0)\n'),
+        ("Work(5 * n,", "Work(4 * n,"),
+        ("(2 * n + 2 * cols)", "(2 * n + cols)"),
+        ("Work(4 * n, bytes_per_element(precision) * (2 * n + cols))", "Work(4 * n, bytes_per_element(precision) * (2 * n))"),
+        ("side + 2 * padding - kernel", "side + padding - kernel"),
+        ("weights = kernel**2 *", "weights = kernel *"),
+        ("1 - (queries - 1) / (2 * context)", "1 - queries / (2 * context)"),
+        ("2 * kv_heads * context * kv_width", "2 * heads * context * kv_width"),
+        ("bytes_moved + 4 * batch * heads", "bytes_moved + 2 * batch * heads"),
+        ("Work(4 * batch * heads * queries", "Work(2 * batch * heads * queries"),
+        ("root = 1.5 * bytes", "root = 1.0 * bytes"),
+        ("ridge * (width_a * k + width_c * n)", "ridge * (width_a * n + width_c * k)"),
+        ("ridge * (width_a * k + width_c * n)", "ridge * width_a * k"),
+        ("ridge * width_b * n * k / np.where", "ridge * width_a * n * k / np.where"),
+        ("np.ceil(np.where(finite, root, 1.0)) - 1)", "np.ceil(np.where(finite, root, 1.0)) + 1)"),
+    ],
+    "tiling": [
+        ("np.ceil(n / tile_n) * m * k", "n / tile_n * m * k"),
+        ("np.ceil(n / tile_n) * m * k", "np.ceil(m / tile_m) * m * k"),
+        ("np.ceil(m / tile_m) * k * n + m * n", "np.ceil(m / tile_m) * k * n"),
+        ("(2 * m * n * k + m * n))", "(m * n * k + m * n))"),
+        ("np.maximum(m * k + k * n", "np.minimum(m * k + k * n"),
+        ("/ np.sqrt(fast) - 2 * fast", "/ np.sqrt(fast) - fast"),
+        ("2 * m * n * k / np.sqrt(fast)", "m * n * k / np.sqrt(fast)"),
+        ("(tile_m * tile_n + tile_m + tile_n) * width", "(tile_m * tile_n + tile_m) * width"),
+        ("tile_m * tile_n * bytes_per_element(accumulate)", "tile_m * tile_n * width"),
+        ('return np.ceil(size("m", m) / tile_m)', 'return np.floor(size("m", m) / tile_m)'),
+        ("(tile_count(m, n, tile) * tile_m * tile_n)", "(tile_count(m, n, tile) * tile_m * tile_m)"),
+        ("np.ceil(tiles / units) * units", "(np.floor(tiles / units) + 1) * units"),
+        ("            moved += fast_c.nbytes\n", ""),
+    ],
+    "caches": [
+        ("held[tag % sets]", "held[0]"),
+        ("if len(lines) == ways:", "if len(lines) > ways:"),
+        ("if lines.pop(tag, None) is None:", "if tag not in lines:"),
+        ("misses * line)", "accesses * line)"),
+        ("row, matrix = pitch * bytes_per_element,", "row, matrix = n * bytes_per_element,"),
+        ("yield b + k * row + j\n                yield c", "yield b + i * row + j\n                yield c"),
+        ("                yield c + i * row + j\n    elif", "                    yield c + i * row + j\n    elif"),
+    ],
+    "chains": [
+        ("dims[left] * dims[right] * width)", "dims[left] * dims[middle] * width)"),
+        ("        if not top:\n", "        if True:\n"),
+        ("if j - i > 1]", "if j - i > 0]"),
+        ("return min((joined", "return max((joined"),
+        ("cost = cost_l + cost_r + getattr", "cost = cost_l + getattr"),
+        ("total += gemm(dims[left], dims[right], dims[middle]", "total += gemm(dims[left], dims[right], dims[right]"),
+        ("additions = 18 *", "additions = 15 *"),
+        ("3 * half**2", "2 * half**2"),
+        ("return 7 * products", "return 8 * products"),
+    ],
+    "transformer": [
+        ("(1 if self.tied else 2)", "(2 if self.tied else 1)"),
+        ("matrices = 3 if self.gated else 2", "matrices = 2"),
+        ("self.kv_heads * (self.head_dim + self.v_head_dim)", "self.heads * (self.head_dim + self.v_head_dim)"),
+        ("+ self.d_model * self.experts\n", "\n"),
+        ("return self.parameters * bytes_per_element(precision)", "return 2 * self.parameters"),
+        ("return self.layers * self._cached_numbers *", "return self._cached_numbers *"),
+        ("self.kv_lora_rank + self.rope_head_dim if self.kv_lora_rank else", "self.kv_lora_rank if self.kv_lora_rank else"),
+        ('({"c": kv} if name == "kv" else {})', "{}"),
+        ("flash=True, causal=True", "flash=True, causal=False"),
+        ("(1 - (1 - active / copies) ** rows)", "(active / copies)"),
+        ("+ hit * weights)", "+ copies * weights)"),
+        ("gemm(batch, self.vocab,", "gemm(rows, self.vocab,"),
+        ("width * (2 if self.gated else 1)", "width"),
+        ("2 * scores * (keys + latent)", "2 * scores * keys"),
+        ('return size("batch", batch, "sequences") / step', "return 1 / step"),
+    ],
+    "peaks": [
+        ("clock, flops_per_lane=2):\n    \"\"\"FLOP/s", "clock, flops_per_lane=1):\n    \"\"\"FLOP/s"),
+        ("* bits / 8", "* bits / 4"),
+        ("bus_bits, transfers_per_clock=2", "bus_bits, transfers_per_clock=1"),
+        ("above=0) / _per_cycle", "above=0) * _per_cycle"),
+    ],
+    "checks": [
+        ("<= tolerance * abs(reference)", "<= tolerance"),
+        ("reference * 1000", "reference * 100"),
+        ('slips = {"giga-slip"', 'slips = {"mega-slip"'),
+    ],
+}  # fmt: skip
+TESTS = {}  # module: test files, where they are not tests/test_<module>.py
+
+
+def copy_of_the_tree(folder):
+    """The library with its tests in a folder of their own, without compiled files that could outlive a change of a second."""
+    for name in ("roofline_lib", "tests", "tools"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "browser", "submissions"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def tests_pass(folder, module):
+    """Whether the module's tests pass in this copy; a run that hangs does not."""
+    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_PROFILE": "every-change"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *TESTS.get(module, [f"tests/test_{module}.py"])]
+    try:
+        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    except subprocess.TimeoutExpired:
+        return False
+    if result.returncode > 2:  # 1: a test failed; 2: not even its import went well; more: no tests were there
+        raise RuntimeError(f"{module}: {' '.join(command[2:])}\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
+    return result.returncode == 0
+
+
+def judge(copies, module, break_):
+    """"noticed", "MISSED" or "STALE" for one break, in one of the copies."""
+    folder = copies.get()
+    path = folder / "roofline_lib" / f"{module}.py"
+    whole = path.read_text()
+    try:
+        if whole.count(break_[0]) != 1:
+            return "STALE"
+        path.write_text(whole.replace(*break_))
+        return "MISSED" if tests_pass(folder, module) else "noticed"
+    finally:
+        path.write_text(whole)
+        copies.put(folder)
+
+
+def main(modules):
+    chosen = {module: BREAKS[module] for module in modules or BREAKS}
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(WORKERS) as pool:
+        copies = SimpleQueue()
+        for i in range(WORKERS):
+            copies.put(copy_of_the_tree(Path(temporary) / str(i)))
+        folder = copies.get()
+        for module in chosen:
+            assert tests_pass(folder, module), f"the tests of {module} fail without any break"
+        copies.put(folder)
+        rows = [(module, break_) for module, breaks in chosen.items() for break_ in breaks]
+        verdicts = pool.map(lambda row: judge(copies, *row), rows)
+        results = []
+        for (module, (old, new)), verdict in zip(rows, verdicts, strict=True):
+            print(f"{verdict:8} {module:12} {' '.join(old.split())}  ->  {' '.join(new.split()) or 'nothing'}", flush=True)
+            results.append(verdict)
+    print(f"{len(results)} breaks, {results.count('noticed')} noticed")
+    return int(results.count("noticed") < len(results))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
