@@ -2,15 +2,17 @@
 
 from types import SimpleNamespace
 
+# a is a literal: with all three operands in registers the register file, not the latency, would set the rate of one to three chains
 CHAIN_SOURCE = r"""
-extern "C" __global__ void chains(float *out, float a, float b, int steps) {
+extern "C" __global__ void chains(float *out, float b, int steps) {
+    constexpr int UNROLLED = WIDTH < 128 ? 128 / WIDTH : 1;
     float x[WIDTH], sum = 0.0f;
     #pragma unroll
     for (int w = 0; w < WIDTH; ++w) x[w] = 0.001f * (threadIdx.x + w);
-    #pragma unroll 16
+    #pragma unroll UNROLLED
     for (int s = 0; s < steps; ++s) {
         #pragma unroll
-        for (int w = 0; w < WIDTH; ++w) x[w] = fmaf(x[w], a, b);   /* each needs the one before it in its own chain */
+        for (int w = 0; w < WIDTH; ++w) x[w] = fmaf(x[w], 0.999f, b);   /* each needs the one before it in its own chain */
     }
     #pragma unroll
     for (int w = 0; w < WIDTH; ++w) sum += x[w];
@@ -76,6 +78,8 @@ class Torch:
             return lambda: torch.sum(arrays[0], 0, out=total)
         if family == "copy":
             return lambda: arrays[0].copy_(arrays[1])
+        if family == "scale":
+            return lambda: torch.mul(arrays[1], 3.0, out=arrays[0])
         return lambda: torch.add(arrays[1], arrays[2], alpha=3.0, out=arrays[0])
 
     def runner(self, calls):
@@ -128,6 +132,8 @@ class Cupy:
             return lambda: cupy.sum(arrays[0], out=total)
         if family == "copy":
             return lambda: cupy.copyto(*arrays)
+        if family == "scale":
+            return lambda: cupy.multiply(arrays[1], 3.0, out=arrays[0])
         triad = cupy.ElementwiseKernel("float32 b, float32 c", "float32 a", "a = b + 3.0f * c", "triad")
         return lambda: triad(arrays[1], arrays[2], arrays[0])
 
@@ -145,5 +151,5 @@ def chain_kernel(blocks, threads, width, steps):
 
     kernel = cupy.RawKernel(CHAIN_SOURCE, "chains", options=(f"-DWIDTH={width}",))
     out = cupy.empty(blocks * threads, cupy.float32)
-    arguments = (out, cupy.float32(0.999), cupy.float32(0.5), steps)
+    arguments = (out, cupy.float32(0.5), cupy.int32(steps))
     return lambda: kernel((blocks,), (threads,), arguments)

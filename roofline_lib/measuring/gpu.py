@@ -66,7 +66,7 @@ class Bench:
         """[(name, function)], small to large, what cannot be done appended to `absent`."""
         quick, limit = self.quick, self.machine["capacities"]["DRAM"] / 4
         todo = [(f"{family} {size} B", lambda f=family, s=size: self.stream(f, s))
-                for family in ("read", "copy", "triad") for size in [2**e for e in range(16, 33, 4 if quick else 1)] if size < limit]
+                for family in STREAMS for size in [2**e for e in range(16, 33, 4 if quick else 1)] if size < limit]
         if find_spec("cupy"):
             units = self.machine["units"]
             grids = [(1, 32), (units, 128), (units, 1024)] if quick else [
@@ -128,7 +128,7 @@ class Bench:
 
     def timed(self, run, family, precision, shape, work, working_set, seconds=None, repeats=None, **more):
         """Warm up, time the blocks, and add what the sampler saw meanwhile."""
-        count = settle(run, seconds or (0.01 if self.quick else 0.03), 0.05 if self.quick else 0.15)
+        count = settle(run, seconds or (0.01 if self.quick else 0.05), 0.05 if self.quick else 0.3)
         start = time.monotonic()
         times = [run(count) / count / run.calls for _ in range(repeats or self.repeats)]
         seen = self.sampler.window(start, time.monotonic()) if self.sampler else {}
