@@ -29,7 +29,8 @@ class Work:
         object.__setattr__(self, "flops", number("flops", self.flops, "FLOP", least=0))
         object.__setattr__(self, "bytes_moved", number("bytes_moved", self.bytes_moved, "byte", least=0))
         try:
-            np.broadcast_shapes(np.shape(self.flops), np.shape(self.bytes_moved))
+            if np.ndim(self.flops) and np.ndim(self.bytes_moved):
+                np.broadcast_shapes(self.flops.shape, self.bytes_moved.shape)
         except ValueError as error:
             raise ValueError(f"flops (FLOP) and bytes_moved (byte) must have shapes that fit together: {error}") from None
 

@@ -78,30 +78,28 @@ def unknown(kind, name, choices):
 
 def number(name, value, unit, *, least=None, above=None, whole=False, finite=True, single=False):
     """`value` as float or, unless `single`, float64 array; ValueError that names the argument, its unit, what came and what would do."""
-    wanted = ("one " if single else "a ") + ("whole number" if whole else "number")
-    if above is not None:
-        wanted += f" above {above}"
-    elif least is not None:
-        wanted += f" of at least {least}"
-    error = ValueError(f"{name} must be {wanted} ({unit}); got {_short(value)}")
     try:
-        # as objects, so that a True or a "2" in a list is seen, and integers of any length pass
-        raw = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value, dtype=object)
-        if raw.dtype.kind not in "iufO" or raw.dtype.kind == "O" and not all(map(_real, raw.flat)):
-            raise error
-        array = raw.astype(np.float64)
+        if type(value) in (float, int):
+            array = float(value)
+        else:  # as objects, so that a True or a "2" in a list is seen, and integers of any length pass
+            raw = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value, dtype=object)
+            if raw.dtype.kind not in "iufO" or raw.dtype.kind == "O" and not all(map(_real, raw.flat)):
+                raise TypeError
+            array = plain(raw.astype(np.float64))
+        bad = (array != array) | (finite & (abs(array) == np.inf))
+        if above is not None:
+            bad = bad | (array <= above)
+        if least is not None:
+            bad = bad | (array < least)
+        if whole:
+            bad = bad | (array != np.floor(array))
+        if np.any(bad) or np.size(array) == 0 or single and np.ndim(array):
+            raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise error from None
-    bad = np.isnan(array) | (finite & np.isinf(array))
-    if above is not None:
-        bad |= array <= above
-    if least is not None:
-        bad |= array < least
-    if whole:
-        bad |= array != np.floor(array)
-    if array.size == 0 or bad.any() or single and array.ndim:
-        raise error
-    return plain(array)
+        wanted = ("one " if single else "a ") + ("whole number" if whole else "number")
+        limit = f" above {above}" if above is not None else f" of at least {least}" if least is not None else ""
+        raise ValueError(f"{name} must be {wanted}{limit} ({unit}); got {_short(value)}") from None
+    return array
 
 
 def size(name, value, unit="elements", single=False):

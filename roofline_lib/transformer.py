@@ -21,7 +21,8 @@ class Transformer:
 
     `experts`, `experts_per_token`, `shared_experts`: mixture of experts, `d_ff` wide each; the first `dense_layers` layers keep one plain
     FFN, `dense_d_ff` wide. `kv_lora_rank` above 0 means MLA: one latent of that rank, and `rope_head_dim` shared position numbers, are all
-    that the cache holds; `head_dim` is then the part of a head without position. Errors: ValueError that names the field.
+    that the cache holds; `head_dim` is then the part of a head without position. Prefill makes keys and values from the latent; decode
+    moves that product onto queries and outputs and works on the latent itself. Errors: ValueError that names the field.
     """
 
     layers: int
@@ -64,6 +65,9 @@ class Transformer:
         for field, default in (("shared_d_ff", self.d_ff), ("dense_d_ff", self.d_ff), ("v_head_dim", self.head_dim)):
             given = getattr(self, field)
             object.__setattr__(self, field, default if given is None else _one(field, given, 1))
+        for field, without in (("q_lora_rank", 0), ("rope_head_dim", 0), ("v_head_dim", self.head_dim)):
+            if not self.kv_lora_rank and getattr(self, field) != without:
+                raise ValueError(f"{field} goes with a kv_lora_rank above 0 (count); got {getattr(self, field)} without one")
         if self.heads % self.kv_heads:
             raise ValueError(f"kv_heads must divide heads ({self.heads}); got {self.kv_heads}")
         if self.experts_per_token > self.experts:
@@ -98,8 +102,8 @@ class Transformer:
 
     def prefill(self, batch, tokens, weights="bf16", kv="bf16", activations="bf16"):
         """dict[str, Work] of a pass over `batch` prompts of `tokens` tokens: causal, scores kept on chip, logits of the last only."""
-        return self._step(size("batch", batch, "sequences"), size("tokens", tokens, "tokens"), size("tokens", tokens, "tokens"),
-                          weights, kv, activations)
+        batch, tokens = size("batch", batch, "sequences"), size("tokens", tokens, "tokens")
+        return self._step(batch, tokens, tokens, weights, kv, activations, decode=False)
 
     def decode(self, batch, context, weights="bf16", kv="bf16", activations="bf16"):
         """dict[str, Work] of one new token for each of `batch` sequences; `context` counts all keys, the new token's own among them.
@@ -107,9 +111,10 @@ class Transformer:
         Both dicts hold the matrix products and attention over all layers; norms, softmax, position turns and embedding look-ups are left
         out. Of a mixture of experts, the experts' weights that are read are those a uniform router is expected to touch.
         """
-        return self._step(size("batch", batch, "sequences"), 1.0, size("context", context, "tokens"), weights, kv, activations)
+        batch, context = size("batch", batch, "sequences"), size("context", context, "tokens")
+        return self._step(batch, 1.0, context, weights, kv, activations, decode=True)
 
-    def _step(self, batch, queries, context, weights, kv, activations):
+    def _step(self, batch, queries, context, weights, kv, activations, decode):
         for argument, precision in (("weights", weights), ("kv", kv), ("activations", activations)):
             bytes_of(argument, precision)
         rows = batch * queries
@@ -117,7 +122,10 @@ class Transformer:
         works = {name: self.layers * gemm(rows, cols, inner, activations, **s | ({"c": kv} if name == "kv" else {}))
                  for name, (inner, cols) in self._attention_matrices.items()}
         if self.kv_lora_rank:
-            works["attention"] = self.layers * self._latent_attention(batch, queries, context, kv, activations)
+            works["attention"] = self.layers * self._latent_attention(batch, queries, context, kv, activations, decode)
+            if decode:  # the same weights, on each head's query and output instead of on the keys and values
+                works["kv up"] = self.layers * self.heads * (gemm(rows, self.kv_lora_rank, self.head_dim, activations, **s)
+                                                             + gemm(rows, self.v_head_dim, self.kv_lora_rank, activations, **s))
         else:
             works["attention"] = self.layers * attention(batch, self.heads, self.kv_heads, queries, context, self.head_dim, activations,
                                                          flash=True, causal=True, kv=kv)
@@ -138,13 +146,17 @@ class Transformer:
         weights = inner * cols * bytes_per_element(s["b"])
         return Work(active * once.flops, active * (once.bytes_moved - weights) + hit * weights)
 
-    def _latent_attention(self, batch, queries, context, kv, activations):
-        """MLA with the up-projections absorbed: each head works on the latent, which is read once for keys and values together."""
-        latent, keys = self.kv_lora_rank, self.kv_lora_rank + self.rope_head_dim
+    def _latent_attention(self, batch, queries, context, kv, activations, decode):
+        """MLA's two products. In decode each head works on the cached latent, which is read once for keys and values together."""
+        s = bytes_per_element(activations)
+        if decode:
+            keys, values = self.kv_lora_rank + self.rope_head_dim, self.kv_lora_rank
+            cache = context * keys * bytes_per_element(kv)
+        else:
+            keys, values = self.head_dim + self.rope_head_dim, self.v_head_dim
+            cache = context * (self.heads * (self.head_dim + self.v_head_dim) + self.rope_head_dim) * s
         scores = batch * self.heads * queries * context * (1 - (queries - 1) / (2 * context))
-        absorb = 2 * batch * self.heads * queries * latent * (self.head_dim + self.v_head_dim)
-        moved = batch * (context * keys * bytes_per_element(kv) + queries * self.heads * (keys + latent) * bytes_per_element(activations))
-        return Work(2 * scores * (keys + latent) + absorb, moved)
+        return Work(2 * scores * (keys + values), batch * (cache + queries * self.heads * (keys + values) * s))
 
     @property
     def _ffns(self):
