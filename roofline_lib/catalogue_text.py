@@ -1,11 +1,26 @@
 """The chip catalogue in words: `python -m roofline_lib machines [NAME]`."""
 
+import sys
+
 from roofline_lib.machines import machine, machines
 from roofline_lib.peaks import memory_bandwidth, peak_flops
-from roofline_lib.text import quantity
+from roofline_lib.text import UnknownName, quantity
 
 STATUS = {"V": "vendor's text", "T": "third party citing the vendor", "R": "recalled, verified by nobody here", "measured": "measured",
           "derived": "computed from units and clock", "defined": "defined for this course"}
+
+
+def main(argv):
+    """The command: all chips, or the one whose name follows. Gives the exit code, 2 for a name that is not known."""
+    if argv[:1] in (["-h"], ["--help"]):
+        print("usage: python -m roofline_lib machines [NAME]\n\nAll chips, or everything known of one; case, spaces and hyphens do not matter.")
+        return 0
+    try:
+        print(description(" ".join(argv)) if argv else catalogue())
+    except UnknownName as unknown:
+        print(unknown, file=sys.stderr)
+        return 2
+    return 0
 
 
 def catalogue():

@@ -128,9 +128,13 @@ def test_printing_one_chip_says_all(name):
     assert text.count("NOT VERIFIED") == recalled
 
 
-def test_an_unknown_chip_lists_the_nearest():
-    with pytest.raises(KeyError, match="nearest: .*RTX 4090"):
-        catalogue_text.description("RTX 4091")
+def test_the_command(capsys):
+    assert catalogue_text.main([]) == 0 and "house chip" in capsys.readouterr().out
+    assert catalogue_text.main(["h100", "pcie"]) == 0 and capsys.readouterr().out.startswith("H100 PCIe: GPU, 114 SMs, 1.755 GHz")
+    assert catalogue_text.main(["--help"]) == 0 and "usage" in capsys.readouterr().out
+    assert catalogue_text.main(["RTX 4091"]) == 2
+    said = capsys.readouterr()
+    assert not said.out and "nearest: " in said.err and "RTX 4090" in said.err
 
 
 @pytest.mark.parametrize("name", MODELS)

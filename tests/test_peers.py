@@ -1,6 +1,7 @@
 """Other people's calculators, held against ours: equal, or different by what the test names.
 
-servcalc (with vramcalc) and ridgepoint count KV bytes and decode bounds; mlsysim and servcalc keep chip tables. The extra `peers` installs them.
+servcalc (with vramcalc) and ridgepoint count KV bytes and decode bounds; mlsysim and servcalc keep chip tables. The extra `peers` brings
+them.
 """
 
 import json
