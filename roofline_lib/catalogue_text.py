@@ -13,7 +13,7 @@ STATUS = {"V": "vendor's text", "T": "third party citing the vendor", "R": "reca
 def main(argv):
     """The command: all chips, or the one whose name follows. Gives the exit code, 2 for a name that is not known."""
     if argv[:1] in (["-h"], ["--help"]):
-        print("usage: python -m roofline_lib machines [NAME]\n\nAll chips, or all that is known of one; case, spaces and hyphens do not matter.")
+        print("usage: python -m roofline_lib machines [NAME]\n\nAll chips, or one; case, spaces and hyphens do not matter.")
         return 0
     try:
         print(description(" ".join(argv)) if argv else catalogue())
