@@ -62,12 +62,9 @@ class Transformer:
             object.__setattr__(self, field, _one(field, getattr(self, field), 0))
         for field in ("gated", "tied", "norm_biases", "qk_norm", "attention_biases", "qkv_biases", "ffn_biases"):
             switch(field, getattr(self, field))
-        for field, default in (("shared_d_ff", self.d_ff), ("dense_d_ff", self.d_ff), ("v_head_dim", self.head_dim)):
-            given = getattr(self, field)
-            object.__setattr__(self, field, default if given is None else _one(field, given, 1))
-        for field, without in (("q_lora_rank", 0), ("rope_head_dim", 0), ("v_head_dim", self.head_dim)):
-            if not self.kv_lora_rank and getattr(self, field) != without:
-                raise ValueError(f"{field} goes with a kv_lora_rank above 0 (count); got {getattr(self, field)} without one")
+        for field in ("shared_d_ff", "dense_d_ff", "v_head_dim"):
+            if getattr(self, field) is not None:
+                object.__setattr__(self, field, _one(field, getattr(self, field), 1))
         if self.heads % self.kv_heads:
             raise ValueError(f"kv_heads must divide heads ({self.heads}); got {self.kv_heads}")
         if self.experts_per_token > self.experts:
@@ -85,8 +82,8 @@ class Transformer:
         norms += self.q_lora_rank + self.kv_lora_rank
         layer = sum(rows * cols for rows, cols in self._attention_matrices.values()) + attention_biases + norms
         moe_layers = self.layers - self.dense_layers if self.experts > 1 else 0
-        experts = self.experts * self._ffn(self.d_ff) + self.shared_experts * self._ffn(self.shared_d_ff) + self.d_model * self.experts
-        plain = self._ffn(self.dense_d_ff)
+        experts = self.experts * self._ffn(self.d_ff) + self.shared_experts * self._ffn(self.shared_d_ff or self.d_ff) + self.d_model * self.experts
+        plain = self._ffn(self.dense_d_ff or self.d_ff)
         embeddings = self.vocab * self.d_model * (1 if self.tied else 2) + self.learned_positions * self.d_model
         last_norm = self.d_model * (2 if self.norm_biases else 1)
         return (self.layers * layer + moe_layers * experts + (self.layers - moe_layers) * plain + embeddings + last_norm
@@ -154,19 +151,20 @@ class Transformer:
             cache = context * keys * bytes_per_element(kv)
         else:
             keys, values = self.head_dim + self.rope_head_dim, self.v_head_dim
-            cache = context * (self.heads * (self.head_dim + self.v_head_dim) + self.rope_head_dim) * s
+            cache = context * (self.heads * (self.head_dim + self._v_width) + self.rope_head_dim) * s
         scores = batch * self.heads * queries * context * (1 - (queries - 1) / (2 * context))
         return Work(2 * scores * (keys + values), batch * (cache + queries * self.heads * (keys + values) * s))
 
     @property
     def _ffns(self):
         """(name, layers, width, copies, active) of each kind of FFN."""
+        plain = self.dense_d_ff or self.d_ff
         if self.experts == 1:
-            return (("ffn", self.layers, self.dense_d_ff, 1, 1),)
+            return (("ffn", self.layers, plain, 1, 1),)
         moe = self.layers - self.dense_layers
         shared = self.shared_experts
-        return (("ffn", self.dense_layers, self.dense_d_ff, 1, 1), ("experts", moe, self.d_ff, self.experts, self.experts_per_token),
-                ("shared experts", moe if shared else 0, self.shared_d_ff, shared, shared))
+        return (("ffn", self.dense_layers, plain, 1, 1), ("experts", moe, self.d_ff, self.experts, self.experts_per_token),
+                ("shared experts", moe if shared else 0, self.shared_d_ff or self.d_ff, shared, shared))
 
     @property
     def _attention_matrices(self):
@@ -177,16 +175,20 @@ class Transformer:
         query = {"query down": (d, self.q_lora_rank), "queries": (self.q_lora_rank, self._attention_width)}
         return (query if self.q_lora_rank else {"queries": (d, self._attention_width)}) | {
             "kv": (d, self.kv_lora_rank + self.rope_head_dim),
-            "kv up": (self.kv_lora_rank, self.heads * (self.head_dim + self.v_head_dim)),
-            "output": (self.heads * self.v_head_dim, d)}
+            "kv up": (self.kv_lora_rank, self.heads * (self.head_dim + self._v_width)),
+            "output": (self.heads * self._v_width, d)}
 
     @property
     def _attention_width(self):
         return self.heads * (self.head_dim + (self.rope_head_dim if self.kv_lora_rank else 0))
 
     @property
+    def _v_width(self):
+        return self.v_head_dim or self.head_dim
+
+    @property
     def _kv_width(self):
-        return self.kv_heads * (self.head_dim + self.v_head_dim)
+        return self.kv_heads * (self.head_dim + self._v_width)
 
     @property
     def _cached_numbers(self):
