@@ -12,7 +12,7 @@ help:           ## this list
 
 lab: setup      ## open the course in JupyterLab, on your own copies in work/
 	$(BIN)/python tools/work_copies.py
-	$(BIN)/jupyter lab --config=tools/jupyter_lab_config.py work/00_start_here.ipynb
+	$(BIN)/jupyter lab --config=tools/jupyter_lab_config.py
 
 fresh: setup    ## bring clean copies of the lessons into work/ and keep the old ones beside them
 	$(BIN)/python tools/work_copies.py --fresh

@@ -279,3 +279,9 @@ def test_kernel_messages_are_sent_without_delay(ours, tmp_path):
         channel = create_connection(f"{address.replace('http', 'ws', 1)}api/kernels/{kernel}/channels?token={token}")
         channel.close()
     assert bool(int(seen.read_text())) is ours
+
+
+def test_make_lab_prints_the_address_of_the_first_lesson(tmp_path):
+    with jupyter(tmp_path):
+        pass
+    assert "/lab/tree/work/00_start_here.ipynb?token=" in (tmp_path / ".own" / "server.log").read_text()

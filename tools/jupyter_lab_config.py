@@ -6,6 +6,7 @@ root = Path(__file__).resolve().parents[1]
 (root / "work").mkdir(exist_ok=True)
 c.ServerApp.root_dir = str(root)                   # so that a lesson's links into docs/ work
 c.ServerApp.preferred_dir = str(root / "work")     # where the file browser opens
+c.LabApp.default_url = "/lab/tree/work/00_start_here.ipynb"  # what opens, and the address that is printed where nothing can open it
 c.ServerApp.allow_root = True                      # a container's only user is often root
 c.LabApp.news_url = None                           # no question about news before the first lesson
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
