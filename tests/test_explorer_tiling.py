@@ -57,7 +57,7 @@ def test_readout_in_words():
         "1,024 tiles on 132 SMs: 0 % of their area lies outside C, 3 % of the waves' places stay empty.")
 
 
-@pytest.mark.parametrize(("tile", "said"), [(240, "99.5 %"), (241, "over: 100.3 %"), (256, "over: 113.2 %"), (1024, "over: 18x")])
+@pytest.mark.parametrize(("tile", "said"), [(240, "99.5 %"), (241, "over: 1.003x"), (256, "over: 1.13x"), (1024, "over: 18x")])
 def test_a_full_memory_shows_in_words_and_shape(tile, said):
     explorer = TilingExplorer("house chip", tile_m=tile, tile_n=tile)
     assert bars(explorer)["fast memory"].value == said
@@ -91,7 +91,7 @@ changes = st.one_of(
     st.tuples(st.just("machine"), st.sampled_from(["house chip", "H100 SXM", "MI300X", "T4", "M1 Max"])))
 
 
-@given(st.lists(changes, min_size=1, max_size=12))
+@given(st.lists(changes, min_size=1, max_size=8))
 def test_any_settings_in_any_order(steps):
     explorer = TilingExplorer("house chip")
     for name, value in steps:
@@ -123,7 +123,8 @@ def test_what_the_machine_lacks_must_be_given():
 
 @pytest.mark.parametrize(("bad", "said"), [
     ({"m": 0}, "m must be a whole number from 1 to 65536"), ({"tile_n": 5000}, "tile_n must be"),
-    ({"fast_memory": 1}, "fast_memory must be"), ({"units": 0}, "units must be"), ({"precision": "fp12"}, "precision 'fp12' is not known; choose one of"),
+    ({"fast_memory": 1}, "fast_memory must be"), ({"units": 0}, "units must be"),
+    ({"precision": "fp12"}, "precision 'fp12' is not known; choose one of"),
     ({"machine": "H1000"}, "machine 'H1000' is not known")])
 def test_bad_arguments_say_what_would_do(bad, said):
     with pytest.raises(ValueError, match=re.escape(said)):

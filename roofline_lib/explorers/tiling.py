@@ -35,9 +35,9 @@ class TilingExplorer(Explorer):
             Number("n", n, 1, 65536, "columns of C"),
             Number("tile_m", tile_m, 1, 4096, "rows"),
             Number("tile_n", tile_n, 1, 4096, "columns"),
-            Number("k", k, 1, 65536, "summed over"),
+            Number("k", k, 1, 65536, "length"),
             Number("units", sizes["units"], 1, 1024, "SMs"),
-            Number("fast_memory", sizes["fast_memory"], 4096, 2**30, "byte", "fast memory (byte)"))
+            Number("fast_memory", sizes["fast_memory"], 4096, 2**30, "byte", "fast memory (B)"))
         chip.observe(self._bring_own, "value")
 
     def _bring_own(self, change):
@@ -89,7 +89,7 @@ def _bar(frame, place, name, share, color):
     """One of three bars under the axes; one that runs over says so in words too."""
     left, _, right, foot = frame
     width = (right - left - 40) / 3
-    said = _percent(share) if share <= 1 else f"over: {_percent(share) if share < 10 else significant(share, 2) + 'x'}"
+    said = _percent(share) if share <= 1 else f"over: {significant(share, 3 if share > 1.01 else 4)}x"
     return Bar(name, (share,), said, (left + place * (width + 20), foot + 50, width), (color,))
 
 
