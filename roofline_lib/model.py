@@ -37,7 +37,7 @@ class Work:
     @property
     def intensity(self):
         """Arithmetic intensity in FLOP/byte: infinite where nothing is moved, NaN where nothing happens at all."""
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return plain(np.divide(self.flops, self.bytes_moved))
 
     def __add__(self, other):
