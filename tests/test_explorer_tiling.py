@@ -103,6 +103,11 @@ def test_any_settings_in_any_order(steps):
         assert explorer.readout.startswith(f"{chip.name} has no {precision} peak")
 
 
+@pytest.mark.parametrize("precision", ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"])
+def test_every_precision(precision):
+    agrees(TilingExplorer("H100 SXM", precision=precision, tile_m=96, tile_n=160))
+
+
 def test_a_machine_brings_its_own_memory_and_units():
     explorer = TilingExplorer("house chip", fast_memory=100_000, units=7)
     assert (explorer.controls["fast_memory"].value, explorer.controls["units"].value) == (100_000, 7)
