@@ -10,7 +10,7 @@ from pathlib import Path
 from roofline_lib.grading.inside.serve import WHOLE
 from roofline_lib.grading.sandbox import Broken, Sandbox
 
-LARGEST = 16 << 20  # bytes of a notebook
+LARGEST = 32 << 20  # bytes of a notebook
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def collect(folder, lesson, roster=()):
 def _collect_one(student, file, folder, stray, lesson):
     note = ""
     if folder is not None and file is None:
-        found = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".ipynb"))
+        found = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".ipynb") and not entry.name.startswith("."))
         if found:
             chosen = f"{lesson}.ipynb" if f"{lesson}.ipynb" in found else found[0]
             file, note = Path(folder) / chosen, f"{len(found)} notebooks: took {chosen}" if len(found) > 1 else ""
@@ -155,11 +155,13 @@ def judge(question, key, reply):
     facts, *answers = records or [{}]
     ended = {"out of time": "It ran out of time", "too much output": "It gave back too much", "stopped": "It ended the process it ran in",
              "done": "It ended early"}[reply["ended"]]
+    unread = f" Cells that could not be read as Python: {', '.join(map(str, facts['skipped']))}." if facts.get("skipped") else ""
     where = f"with input {key['inputs'][len(answers)]}" if 0 < len(answers) < wanted else "before its first answer"
     if facts.get("defined") is False:
-        if facts.get("error"):
-            return Outcome(False, "error", f"There is no function of this name, because of {facts['error']}")
-        return Outcome(False, "not answered", "Not answered.")
+        if facts.get("untouched") and not facts.get("error"):
+            return Outcome(False, "not answered", "Not answered.")
+        why = f", because of {facts['error']}" if facts.get("error") else ""
+        return Outcome(False, "error", f"There is no function of this name{why}.{unread}")
     for text, record in zip(key["inputs"], answers, strict=False):
         if "error" in record:
             return Outcome(False, "error", f"With input {text} it raised {record['error']}")

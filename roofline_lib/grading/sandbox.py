@@ -62,7 +62,7 @@ class Sandbox:
         else:
             command = [*wrap(way_in()(uid), library), "/course/inside/serve.py"]
             seen = {"library": "/course/library", "packages": "/course/packages"}
-        environment = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "HOME": "/tmp", "MPLBACKEND": "agg", "LANG": "C.UTF-8"}
+        environment = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "PYTHONHASHSEED": "0", "HOME": "/tmp", "MPLBACKEND": "agg", "LANG": "C.UTF-8"}
         environment |= {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ and (draft or name != "PATH")}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment,
                                         stderr=None if reference else subprocess.DEVNULL)

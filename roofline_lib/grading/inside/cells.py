@@ -54,18 +54,20 @@ def is_stub(node):
 
 
 def statements(cells, name):
-    """([(statement, its code)], [numbers of the cells that cannot be read]); untouched definitions of `name` are left out."""
-    found, skipped, total = [], [], 0
+    """([(statement, its code)], [numbers of the cells that cannot be read], whether there were untouched definitions of `name`: left out)."""
+    found, skipped, total, untouched = [], [], 0, False
     for number, source in enumerate(cells, 1):
         total += len(source)
         try:
             if len(source) > CELL or total > SOURCE:
                 raise ValueError
-            found += [(node, compile(ast.Module([node], []), f"<cell {number}>", "exec", dont_inherit=True))
-                      for node in parse(source) if not (is_stub(node) and node.name == name)]
+            nodes = parse(source)
+            touched = [node for node in nodes if not (is_stub(node) and node.name == name)]
+            untouched |= len(touched) < len(nodes)
+            found += [(node, compile(ast.Module([node], []), f"<cell {number}>", "exec", dont_inherit=True)) for node in touched]
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             skipped.append(number)
-    return found, skipped
+    return found, skipped, untouched
 
 
 def names_of(code, top=True):

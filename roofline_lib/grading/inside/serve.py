@@ -76,12 +76,13 @@ def answer(task, cells, write):
     """Write one JSON line on the notebook, then one for each input: {"value": ...} or {"error": ...}."""
     from cells import slice_for, statements
     dumps, loads, name = json.dumps, json.loads, task["name"]
-    nodes, skipped = statements(cells, name)
+    nodes, skipped, untouched = statements(cells, name)
     names = namespace(task["prelude"])
     codes = [code for _, code in nodes] if task["whole"] else slice_for(name, nodes)
     errors = [error for code in codes if (error := execute(code, names, task["whole"] and task["seconds"] / 4))]
     function = names.get(name)
-    write(dumps({"skipped": skipped, "defined": callable(function), "error": told(errors[0]) if errors else ""}))
+    facts = {"skipped": skipped, "untouched": untouched, "defined": callable(function)}
+    write(dumps(facts | {"error": told(errors[0]) if errors else ""}))
     for text in task["inputs"] if callable(function) else ():
         try:
             line = dumps({"value": plain(function(*loads(text)))})
@@ -187,7 +188,7 @@ def main():
     channel_in, channel_out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    os.dup2(2, 1)
+    os.dup2(null, 1)
 
     def reply(**value):
         channel_out.write(json.dumps(value).encode() + b"\n")
