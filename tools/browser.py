@@ -27,18 +27,27 @@ def chromium():
 
 
 @contextmanager
-def jupyter(folder, config=ROOT / "tools" / "jupyter_lab_config.py"):
-    """Serve `folder` with JupyterLab (and Notebook 7 where it is installed); yields (address, token)."""
+def jupyter(folder, config=ROOT / "tools" / "jupyter_lab_config.py", windowing=None):
+    """Serve `folder` with JupyterLab (and Notebook 7 where it is installed); yields (address, token).
+
+    `windowing="none"` keeps all cells in the page, also those that are scrolled away.
+    """
     folder, own, token = Path(folder), Path(folder) / ".own", secrets.token_hex(16)
     places = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime", "IPYTHONDIR": "ipython",
               "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "MPLCONFIGDIR": "matplotlib"}
     env = os.environ | {name: str(own / place) for name, place in places.items()} | {"PYTHONPATH": str(ROOT), "JUPYTER_PLATFORM_DIRS": "0"}
     for place in places.values():
         (own / place).mkdir(parents=True, exist_ok=True)
+    settings = {"apputils-extension/notification": {"fetchNews": "false"},
+                "notebook-extension/tracker": {"windowingMode": windowing} if windowing else {}}
+    for name, content in settings.items():
+        file = own / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content))
     command = [sys.executable, "-m", "jupyterlab", *([f"--config={config}"] if config else []), f"--ServerApp.root_dir={folder}",
                f"--ServerApp.preferred_dir={folder}", "--ServerApp.port=0", "--ServerApp.ip=127.0.0.1", "--no-browser", "--allow-root",
                f"--IdentityProvider.token={token}", "--expose-app-in-browser", "--JupyterNotebookApp.expose_app_in_browser=True",
-               "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+               "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     with open(own / "server.log", "w") as log:
         process = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log)
     try:
@@ -74,6 +83,40 @@ def browser():
             chrome.close()
 
 
+# What the eye would see of one element, frame by frame: `changed` counts the frames in which it differed from the frame before, `at` is
+# when the last of them had been painted, `blank` counts frames without any picture. Canvases are compared by their pixels, all else by
+# its nodes, and an <img> counts when it is decoded. `from` is when the last key or pointer event came in.
+WATCH = """root => {
+  if (window.seen) window.seen.stop = true;
+  else for (const kind of ['keydown', 'pointerdown', 'pointermove', 'click'])
+    window.addEventListener(kind, event => { window.seen.from = event.timeStamp }, { capture: true });
+  const seen = window.seen = { changed: 0, frames: 0, blank: 0, at: 0, from: 0, dirty: false, stop: false }, after = new MessageChannel();
+  after.port1.onmessage = () => { seen.at = performance.now() };
+  const all = { subtree: true, childList: true, attributes: true, characterData: true };
+  new MutationObserver(() => { seen.dirty = true }).observe(root, all);
+  const small = document.createElement('canvas'), pen = small.getContext('2d', { willReadFrequently: true });
+  let before = '';
+  const look = () => {
+    if (seen.stop) return;
+    const shown = [...root.querySelectorAll('svg, img, canvas')].filter(node => node.getBoundingClientRect().height > 50);
+    const canvases = shown.filter(node => node.tagName === 'CANVAS');
+    if (canvases.length && !shown.some(node => node.tagName === 'svg')) {
+      small.width = 96; small.height = 60;
+      for (const canvas of canvases) pen.drawImage(canvas, 0, 0, 96, 60);
+      const pixels = pen.getImageData(0, 0, 96, 60).data.join();
+      seen.dirty = before !== '' && pixels !== before;
+      before = pixels;
+    }
+    const pending = shown.some(node => node.tagName === 'IMG' && !(node.complete && node.naturalWidth));
+    if (!shown.length && !root.innerText.trim() || pending) seen.blank++;
+    if (seen.dirty && !pending) { seen.dirty = false; seen.changed++; after.port2.postMessage(0) }
+    seen.frames++;
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}"""
+
+
 class Notebook:
     """A page with one notebook open. `errors` collects what the page's console complains of."""
 
@@ -103,6 +146,44 @@ class Notebook:
                              return [...widget.content.model.cells].filter(c => c.type === 'code').flatMap(c =>
                                [...Array(c.outputs.length).keys()].map(i => c.outputs.get(i).toJSON())
                                .filter(o => o.output_type === 'error').map(o => o.ename + ': ' + o.evalue)) }""")
+
+    def watch(self, selector):
+        """Begin to count the frames in which this element changes."""
+        self.page.evaluate(f"selector => ({WATCH})(document.querySelector(selector))", selector)
+
+    def step(self, act, timeout=10):
+        """Do `act` (a key, a click) and wait for the watched element to change; milliseconds from the event to the painted frame."""
+        self.page.evaluate("seen.before = seen.at")
+        act()
+        self.page.wait_for_function("seen.at > seen.before && seen.at > seen.from", timeout=timeout * 1000)
+        return self.page.evaluate("seen.at - seen.from")
+
+    def settle(self, quiet=250):
+        """Wait until the watched element has not changed for `quiet` milliseconds, then forget the counts."""
+        self.page.wait_for_function("quiet => performance.now() - Math.max(seen.at, seen.from) > quiet", arg=quiet, polling=20)
+        self.page.evaluate("Object.assign(seen, { changed: 0, frames: 0, blank: 0 })")
+
+    def drag(self, slider, events=60, seconds=1.0):
+        """Drag the handle of an ipywidgets slider from its lowest to its highest value; what the watched element did meanwhile:
+        {changed, frames, blank, late}, late being the milliseconds from the last event to the last changed frame."""
+        handle = self.page.locator(f"{slider} .noUi-handle")
+        handle.focus()
+        self.page.keyboard.press("Home")
+        self.settle()
+        box, distance = handle.bounding_box(), self.page.locator(f"{slider} .noUi-target").bounding_box()["width"]
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        self.page.mouse.move(x, y)
+        self.page.mouse.down()
+        self.page.evaluate("Object.assign(seen, { changed: 0, frames: 0, blank: 0 })")
+        begin = time.perf_counter()
+        for event in range(1, events + 1):
+            time.sleep(max(0, begin + seconds * event / events - time.perf_counter()))
+            self.page.mouse.move(x + distance * event / events, y)
+        self.page.wait_for_function("performance.now() - Math.max(seen.at, seen.from) > 700", polling=20)
+        counts = "({ changed, frames, blank, at, from }) => ({ changed, frames, blank, late: Math.max(0, at - from) })"
+        result = self.page.evaluate(f"({counts})(seen)")
+        self.page.mouse.up()
+        return result
 
     def close(self):
         self.page.context.close()

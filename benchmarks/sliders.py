@@ -1,0 +1,206 @@
+"""How soon a picture answers its slider: our explorers beside what others offer, in one page of one browser, interleaved.
+
+    python benchmarks/sliders.py [--keys 40] [--drags 3] [--default-server] [--json FILE]
+
+Every peer draws the same roofline with a point that the slider moves, in one JupyterLab notebook with one kernel. Latency runs from the
+key press to the frame that shows the change. Milliseconds depend on the machine; the ratios are what counts. `echo` is a slider whose
+value is written into a label: the round trip to the kernel and back, without a picture. In the JSON file `over_interact` and `over_echo`
+are our median divided by theirs (smaller is better); `times_sooner_than_interact` is the first upside down.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tqdm import tqdm
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+import browser as driver  # noqa: E402
+
+COMMON = """
+import ipywidgets as widgets, numpy as np, roofline_lib as rl
+from roofline_lib.explorers.controls import log_ladder
+chip, sizes = rl.machine("A100 40GB SXM"), log_ladder(1, 65536)
+peak, bandwidth = chip.peak("fp32"), chip.bandwidth()
+x = np.array([0.1, chip.ridge_point("fp32"), 1e5])
+y = rl.attainable_performance(x, peak, bandwidth)
+def at(step):
+    limit = rl.bound(rl.gemm(sizes[step], 1024, 1024, "fp32"), chip, "fp32")
+    return limit.work.intensity, limit.attainable_performance, f"{limit.work.intensity:.1f} FLOP/byte"
+def named(name, slider, picture):
+    slider.add_class(f"{name}-slider"), picture.add_class(f"{name}-picture")
+def new_slider():
+    return widgets.IntSlider(30, 0, len(sizes) - 1, layout=widgets.Layout(width="700px"))
+"""
+PEERS = {
+    "ours": """
+ours = rl.GemmExplorer(chip, m=sizes[30], precision="fp32")
+named("ours", ours.controls["m"].slider, ours.stage.moving)
+ours.children[0].layout.grid_template_columns = "1fr"  # as long a slider as the others have
+ours""",
+    "echo": """
+slider, label = new_slider(), widgets.Label("30")
+slider.observe(lambda change: setattr(label, "value", str(change.new)), "value")
+named("echo", slider, label)
+widgets.VBox([slider, label])""",
+    "interact": """
+%matplotlib inline
+import matplotlib.pyplot as plt
+def picture(step):
+    fig, ax = plt.subplots(figsize=(7, 4.2))
+    ax.loglog(x, y)
+    px, py, text = at(step)
+    ax.plot([px], [py], "o")
+    ax.annotate(text, (px, py), (8, -14), textcoords="offset points")
+    ax.set(xlim=(0.1, 1e5), ylim=(1e10, 1e16), xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
+    plt.show()
+moved = widgets.interactive(picture, step=new_slider())
+named("interact", moved.children[0], moved.children[-1])
+moved""",
+    "ipympl": """
+import ipympl.backend_nbagg as nbagg
+from matplotlib.figure import Figure
+fig = Figure(figsize=(7, 4.2))
+canvas = nbagg.Canvas(fig)
+manager = nbagg.FigureManager(canvas, 0)
+ax = fig.add_subplot()
+ax.loglog(x, y)
+px, py, text = at(30)
+point, = ax.plot([px], [py], "o")
+note = ax.annotate(text, (px, py), (8, -14), textcoords="offset points")
+ax.set(xlim=(0.1, 1e5), ylim=(1e10, 1e16), xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
+def move(change):
+    px, py, text = at(change.new)
+    point.set_data([px], [py]); note.xy = px, py; note.set_text(text)
+    canvas.draw_idle()
+slider = new_slider(); slider.observe(move, "value")
+named("ipympl", slider, canvas)
+widgets.VBox([slider, canvas])""",
+    "plotly": """
+import plotly.graph_objects as go
+px, py, text = at(30)
+chart = go.FigureWidget([go.Scatter(x=x, y=y, mode="lines"), go.Scatter(x=[px], y=[py], text=[text], mode="markers+text")])
+chart.update_layout(width=700, height=420, xaxis=dict(type="log", range=(-1, 5), title="arithmetic intensity (FLOP/byte)"),
+                    yaxis=dict(type="log", range=(10, 16), title="performance (FLOP/s)"), showlegend=False)
+def move_plotly(change):
+    px, py, text = at(change.new)
+    chart.data[1].update(x=[px], y=[py], text=[text])
+slider = new_slider(); slider.observe(move_plotly, "value")
+named("plotly", slider, chart)
+widgets.VBox([slider, chart])""",
+    "bqplot": """
+import bqplot
+px, py, text = at(30)
+scales = dict(x=bqplot.LogScale(min=0.1, max=1e5), y=bqplot.LogScale(min=1e10, max=1e16))
+spot = bqplot.Scatter(x=[px], y=[py], names=[text], scales=scales)
+plot = bqplot.Figure(marks=[bqplot.Lines(x=x, y=y, scales=scales), spot], layout=widgets.Layout(width="700px", height="420px"), axes=[
+    bqplot.Axis(scale=scales["x"], label="arithmetic intensity (FLOP/byte)"),
+    bqplot.Axis(scale=scales["y"], label="performance (FLOP/s)", orientation="vertical")])
+def move_bqplot(change):
+    px, py, text = at(change.new)
+    with spot.hold_sync():
+        spot.x, spot.y, spot.names = [px], [py], [text]
+slider = new_slider(); slider.observe(move_bqplot, "value")
+named("bqplot", slider, plot)
+widgets.VBox([slider, plot])""",
+}
+ROOF = """
+roof = rl.GemmExplorer(chip, m=512, precision="fp32")
+named("roof", roof.controls["precision"].picker, roof.stage.moving)
+roof"""
+
+
+def measure(names, keys, drags, config):
+    """{name: {"ms": [...], "drags": [{changed, frames, blank, late}]}}; "ours, roof" steps a control that moves the roofs."""
+    results = {name: {"ms": [], "drags": []} for name in (*names, "ours, roof")}
+    with tempfile.TemporaryDirectory() as folder, driver.browser() as chrome:
+        driver.write_notebook(f"{folder}/sliders.ipynb", COMMON, *(PEERS[name] for name in names), ROOF)
+        with driver.jupyter(folder, config, windowing="none") as server:
+            book = driver.Notebook(chrome, server, "sliders.ipynb", width=1400, height=1000)
+            errors = book.run_all()
+            if errors:
+                raise SystemExit("the benchmark's notebook failed: " + "; ".join(errors))
+            book.page.wait_for_timeout(3000)
+            with tqdm(total=(keys + 2) * len(results) + drags * len(names), unit="step", disable=None) as progress:
+                for count in range(keys + 2):  # the first two warm up
+                    for name, result in results.items():
+                        taken = key(book, name, count)
+                        result["ms"] += [taken] if count > 1 else []
+                        progress.update()
+                for _ in range(drags):
+                    for name in names:
+                        ready(book, name)
+                        results[name]["drags"].append(book.drag(f".{name}-slider"))
+                        progress.update()
+    return results
+
+
+def ready(book, name):
+    """Bring a peer into view and watch its picture."""
+    picture = ".roof-picture" if name == "ours, roof" else f".{name}-picture"
+    book.page.locator(picture).scroll_into_view_if_needed()
+    slider = book.page.locator(".roof-slider button" if name == "ours, roof" else f".{name}-slider .noUi-handle")
+    slider.first.scroll_into_view_if_needed()
+    book.watch(picture)
+    book.settle(120)
+
+
+def key(book, name, count):
+    """Press a key on a peer's control once; milliseconds."""
+    ready(book, name)
+    if name == "ours, roof":
+        book.page.locator(".roof-slider button").nth((3, 1)[count % 2]).focus()
+        return book.step(lambda: book.page.keyboard.press("Space"))
+    book.page.locator(f".{name}-slider .noUi-handle").focus()
+    return book.step(lambda: book.page.keyboard.press(("ArrowRight", "ArrowLeft")[count // 4 % 2]))
+
+
+def table(results):
+    """One row a peer: median and 95th percentile in ms, as ratios to interact and to the echo, frames in a drag."""
+    rows = {}
+    for name, result in results.items():
+        ms = sorted(result["ms"])
+        rows[name] = {"median_ms": statistics.median(ms), "p95_ms": ms[min(len(ms) - 1, int(0.95 * len(ms)))]}
+        if result["drags"]:
+            for entry in ("changed", "blank", "late"):
+                rows[name][entry] = statistics.median(drag[entry] for drag in result["drags"])
+    for row in rows.values():
+        for other in ("interact", "echo"):
+            if other in rows:
+                row[f"over_{other}"] = row["median_ms"] / rows[other]["median_ms"]
+                row[f"p95_over_{other}"] = row["p95_ms"] / rows[other]["p95_ms"]
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keys", type=int, default=40, help="key presses for each peer")
+    parser.add_argument("--drags", type=int, default=3, help="drags of 60 events for each peer")
+    parser.add_argument("--only", nargs="+", choices=PEERS, default=list(PEERS), help="these peers only")
+    parser.add_argument("--default-server", action="store_true", help="without the server settings of `make lab`")
+    parser.add_argument("--json", metavar="FILE", help="write the figures here")
+    arguments = parser.parse_args()
+    if not driver.chromium():
+        raise SystemExit(driver.HOW)
+    config = None if arguments.default_server else driver.ROOT / "tools" / "jupyter_lab_config.py"
+    rows = table(measure(arguments.only, arguments.keys, arguments.drags, config))
+    print(f"{'':12}{'median':>9}{'p95':>9}{'/interact':>11}{'/echo':>8}{'p95/echo':>10}{'frames':>8}{'blank':>7}{'late':>8}")
+    for name, row in rows.items():
+        print(f"{name:12}{row['median_ms']:6.0f} ms{row['p95_ms']:6.0f} ms{row.get('over_interact', float('nan')):11.3f}"
+              f"{row.get('over_echo', float('nan')):8.2f}{row.get('p95_over_echo', float('nan')):10.2f}"
+              + (f"{row['changed']:8.0f}{row['blank']:7.0f}{row['late']:5.0f} ms" if "changed" in row else ""))
+    if arguments.json and {"ours", "echo", "interact"} <= set(rows):
+        ours = rows["ours"]
+        record = {"over_interact": ours["over_interact"], "over_echo": ours["over_echo"], "frames_per_drag": ours["changed"],
+                  "echo_frames_per_drag": rows["echo"]["changed"], "times_sooner_than_interact": 1 / ours["over_interact"],
+                  "p95_over_echo": ours["p95_over_echo"], "blank_frames_per_drag": ours["blank"], "keys": arguments.keys,
+                  "drags": arguments.drags, "date": time.strftime("%Y-%m-%d"), "peers": rows}
+        Path(arguments.json).write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
