@@ -65,6 +65,9 @@ class Transformer:
         for field in ("shared_d_ff", "dense_d_ff", "v_head_dim"):
             if getattr(self, field) is not None:
                 object.__setattr__(self, field, _one(field, getattr(self, field), 1))
+        for field, without in (("q_lora_rank", 0), ("rope_head_dim", 0), ("v_head_dim", self.head_dim)):
+            if not self.kv_lora_rank and getattr(self, field) not in (without, None):
+                raise ValueError(f"{field} goes with a kv_lora_rank above 0 (count); got {getattr(self, field)} without one")
         if self.heads % self.kv_heads:
             raise ValueError(f"kv_heads must divide heads ({self.heads}); got {self.kv_heads}")
         if self.experts_per_token > self.experts:
@@ -82,7 +85,8 @@ class Transformer:
         norms += self.q_lora_rank + self.kv_lora_rank
         layer = sum(rows * cols for rows, cols in self._attention_matrices.values()) + attention_biases + norms
         moe_layers = self.layers - self.dense_layers if self.experts > 1 else 0
-        experts = self.experts * self._ffn(self.d_ff) + self.shared_experts * self._ffn(self.shared_d_ff or self.d_ff) + self.d_model * self.experts
+        experts = self.experts * self._ffn(self.d_ff) + self.shared_experts * self._ffn(self.shared_d_ff or self.d_ff)
+        experts += self.d_model * self.experts  # the router
         plain = self._ffn(self.dense_d_ff or self.d_ff)
         embeddings = self.vocab * self.d_model * (1 if self.tied else 2) + self.learned_positions * self.d_model
         last_norm = self.d_model * (2 if self.norm_biases else 1)
@@ -122,7 +126,7 @@ class Transformer:
             works["attention"] = self.layers * self._latent_attention(batch, queries, context, kv, activations, decode)
             if decode:  # the same weights, on each head's query and output instead of on the keys and values
                 works["kv up"] = self.layers * self.heads * (gemm(rows, self.kv_lora_rank, self.head_dim, activations, **s)
-                                                             + gemm(rows, self.v_head_dim, self.kv_lora_rank, activations, **s))
+                                                             + gemm(rows, self._v_width, self.kv_lora_rank, activations, **s))
         else:
             works["attention"] = self.layers * attention(batch, self.heads, self.kv_heads, queries, context, self.head_dim, activations,
                                                          flash=True, causal=True, kv=kv)
@@ -150,7 +154,7 @@ class Transformer:
             keys, values = self.kv_lora_rank + self.rope_head_dim, self.kv_lora_rank
             cache = context * keys * bytes_per_element(kv)
         else:
-            keys, values = self.head_dim + self.rope_head_dim, self.v_head_dim
+            keys, values = self.head_dim + self.rope_head_dim, self._v_width
             cache = context * (self.heads * (self.head_dim + self._v_width) + self.rope_head_dim) * s
         scores = batch * self.heads * queries * context * (1 - (queries - 1) / (2 * context))
         return Work(2 * scores * (keys + values), batch * (cache + queries * self.heads * (keys + values) * s))

@@ -1,5 +1,6 @@
 """Transformers: the Work of prefill and decode against matrices that are really there and against rules of thumb that must nearly hold."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -106,3 +107,8 @@ def test_names():
     with pytest.raises(KeyError, match="nearest: llama-2-7b"):
         rl.transformer("lama-2-7b")
     assert rl.Transformer(32, 4096, 32, 32, 128, 11008, 32000).parameters == rl.transformer("llama-2-7b").parameters
+
+
+def test_a_replaced_width_reaches_every_layer():
+    wider = replace(rl.transformer("llama-2-7b"), d_ff=2 * 11008)
+    assert wider.parameters == rl.transformer("llama-2-7b").parameters + 32 * 3 * 4096 * 11008
