@@ -11,6 +11,7 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
+import mutants
 import pytest
 import yaml
 from browser import jupyter
@@ -180,6 +181,11 @@ def test_the_core_has_2000_lines_at_most():
     core = [path for path in MODULES if path.relative_to(ROOT / "roofline_lib").parts[0] not in LATER]
     core = [path for path in core if not (path.parent.name == "explorers" and path.stem.startswith(LATER_EXPLORERS))]
     assert sum(len(path.read_text().splitlines()) for path in core) < 2000
+
+
+def test_each_break_of_the_mutants_still_finds_its_formula():
+    """tests/mutants.py itself takes minutes and runs weekly; that its list has kept up with the library is seen here."""
+    assert mutants.stale() == []
 
 
 # Files

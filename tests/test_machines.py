@@ -24,6 +24,7 @@ def test_by_hand():
     assert chip.peak("fp32") == 20e12 and chip.bandwidth() == 2e12 and chip.ridge_point("fp32") == 10.0
     assert chip.ridge_point("fp32", "L2") == pytest.approx(20 / 6) and chip.levels == ("DRAM", "L2", "L1")
     assert chip.peak("fp16") == chip.peak("fp16", "fp32") == 40e12 and chip.peak("fp16", accumulate="fp16") == 80e12
+    assert chip.ridge_point("fp16") == 20.0 and chip.ridge_point("fp16", accumulate="fp16") == 40.0
     assert chip.capacity("L1") == 262144 and chip.units is None and chip.precisions == ("fp32", "fp16")
     assert rl.bound(rl.Work(20e12, 1), chip, "fp32").time == 1.0
     assert str(chip) == "mine: fp32 20 TFLOP/s, fp16 40 TFLOP/s; DRAM 2 TB/s, L2 6 TB/s"

@@ -94,6 +94,11 @@ def test_time_in_sequence_does_not_overlap():
     assert rl.bound(sum(works), "house chip", "bf16").time == pytest.approx(1.001)
 
 
+def test_bytes_cross_the_level_that_is_asked_for():
+    chip, work = rl.Machine("two levels", {"fp32": 20e12}, {"DRAM": 2e12, "L2": 8e12}), rl.Work(1e12, 8e12)
+    assert rl.bound(work, chip, "fp32").time == 4.0 and rl.bound(work, chip, "fp32", "L2").time == 1.0
+
+
 def test_intensity_at_its_ends():
     assert rl.Work(6, 3).intensity == 2.0 and rl.Work(0, 3).intensity == 0.0
     assert rl.Work(6, 0).intensity == math.inf and math.isnan(rl.Work(0, 0).intensity)

@@ -36,6 +36,7 @@ def test_a_product_is_bounded_by_each_of_its_sides(m, n, k, a, b, c):
 def test_vectors_are_thin_matrices(m, n):
     assert rl.gemv(m, n) == rl.gemm(m, 1, n) and rl.dot(n) == rl.gemm(1, 1, n)
     assert rl.axpy(n) == rl.elementwise(n, reads=2, flops_per_element=2)
+    assert rl.nrm2(n).flops == rl.dot(n).flops and rl.dot(n).bytes_moved - rl.nrm2(n).bytes_moved == 4 * n  # x . x reads x once
     assert rl.trsm(m, 1) == rl.trsv(m)
     assert rl.fused(rl.axpy(n), rl.dot(n), bytes_moved=rl.axpy(n).bytes_moved).intensity > rl.axpy(n).intensity
 
