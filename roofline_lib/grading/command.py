@@ -5,11 +5,13 @@ import csv
 import hashlib
 import html
 import json
+import math
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 
 import roofline_lib
@@ -71,8 +73,8 @@ def grade(args):
                 record["outcomes"] = {question: Outcome(**outcome) for question, outcome in record["outcomes"].items()}
                 rows[record["student"]] = Marks(**record)
     jobs = [(s, lesson, tables[s.student], args.timeout, args.unsafe_draft) for s in submissions if s.student not in rows]
-    with kept.open("a", encoding="utf-8") as file, _executor(args) as executor:
-        for marks in _as_done(executor, jobs):
+    with kept.open("w", encoding="utf-8") as file, _executor(args) as executor:
+        for marks in chain(list(rows.values()), _as_done(executor, jobs)):
             rows[marks.student] = marks
             if marks.status != "error":
                 file.write(json.dumps({"key": keys[marks.student], **asdict(marks)}) + "\n")
@@ -110,7 +112,7 @@ def write(out, rows, questions, by_hand, lesson):
     asked = [q for q in questions if not q.get("by_hand") or by_hand is not None]
     folder = out.with_name(f"{out.stem}_feedback")
     folder.mkdir(exist_ok=True)
-    with out.open("w", newline="", encoding="utf-8") as file:
+    with out.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["student", "score", "max_score", *(q["name"] for q in asked), "status", "note"])
         for marks in rows:
@@ -151,7 +153,9 @@ def _read_manual(path, students, questions):
     marks, most = {}, {q["name"]: q["points"] for q in questions if q.get("by_hand")}
     with path.open(newline="", encoding="utf-8-sig") as file:
         for number, row in enumerate(csv.DictReader(file), 2):
-            student, question, mark = row.get("student"), row.get("question"), float(row.get("mark") or "nan")
+            student, question, mark = row.get("student"), row.get("question"), math.nan
+            with suppress(ValueError, TypeError):
+                mark = float(row.get("mark"))
             if student not in students or question not in most or not 0 <= mark <= most[question]:
                 raise ValueError(f"{path}, line {number}: needs a student of this class, a question of {', '.join(most)} and a mark "
                                  f"from 0 to its points; got {student}, {question}, {row.get('mark')}")

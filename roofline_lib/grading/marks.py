@@ -145,26 +145,21 @@ def grade_one(submission, lesson, table, seconds, draft=False):
 
 def judge(question, key, reply):
     """The Outcome of one question: what the sandbox replied, held against the solution's answers on the same inputs."""
-    records, wanted = [], len(key["inputs"])
-    for line in reply["lines"][: wanted + 1]:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            record = None
-        records.append(record if isinstance(record, dict) else {"error": "this answer cannot be written down"})
-    facts, *answers = records or [{}]
+    wanted = len(key["inputs"])
+    facts, *answers = [_record(line) for line in reply["lines"][: wanted + 1]] or [{}]
+    answers = answers if isinstance(facts.get("skipped"), list) else []
     ended = {"out of time": "It ran out of time", "too much output": "It gave back too much", "stopped": "It ended the process it ran in",
              "done": "It ended early"}[reply["ended"]]
-    unread = f" Cells that could not be read as Python: {', '.join(map(str, facts['skipped']))}." if facts.get("skipped") else ""
+    unread = f" Cells that could not be read as Python: {facts['skipped']}."[:200] if facts.get("skipped") else ""
     where = f"with input {key['inputs'][len(answers)]}" if 0 < len(answers) < wanted else "before its first answer"
     if facts.get("defined") is False:
         if facts.get("untouched") and not facts.get("error"):
             return Outcome(False, "not answered", "Not answered.")
-        why = f", because of {facts['error']}" if facts.get("error") else ""
+        why = f", because of {facts['error']}"[:400] if facts.get("error") else ""
         return Outcome(False, "error", f"There is no function of this name{why}.{unread}")
     for text, record in zip(key["inputs"], answers, strict=False):
         if "error" in record:
-            return Outcome(False, "error", f"With input {text} it raised {record['error']}")
+            return Outcome(False, "error", f"With input {text} it raised {record['error']}"[:400])
     if len(answers) < wanted:
         return Outcome(False, reply["ended"] if reply["ended"] != "done" else "stopped", f"{ended}, {where}.")
     values = [record.get("value") for record in answers]
@@ -178,6 +173,15 @@ def judge(question, key, reply):
         given = json.dumps(values[first])
         sentence += f" For example, with input {key['inputs'][first]} it gave {given if len(given) < 200 else given[:200] + '...'}."
     return Outcome(False, "wrong", sentence)
+
+
+def _record(line):
+    """One line of a student's process, which may be anything, as a dict."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        record = None
+    return record if isinstance(record, dict) else {"error": "something that is no answer"}
 
 
 def references(data, students, seed, draft=False):

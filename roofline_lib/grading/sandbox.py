@@ -24,7 +24,8 @@ import numpy
 import roofline_lib
 from roofline_lib.grading.inside.lock import KINDS
 
-LINE = 4 << 20  # bytes of one reply, at most
+LINE = 8 << 20  # bytes of one reply, at most
+_USERS = 1_900_000_000  # from here on, user numbers that nobody has
 PATIENCE = 30  # seconds for the sandbox itself, besides what a question may take
 _INSIDE, _PACKAGES = Path(__file__).parent / "inside", Path(numpy.__file__).parents[1]
 _SHARED = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/lib", "/lib32", "/lib64", "/libx32")
@@ -55,14 +56,15 @@ class Sandbox:
     """A running sandbox that holds one notebook. `ask` sends a record and waits for the reply; use it in a `with`."""
 
     def __init__(self, data, *, without=(), reference=False, draft=False):
-        library, uid = library_copy(tuple(without)), 0 if draft else 20000 + threading.get_native_id() % 40000
+        library, uid = library_copy(tuple(without)), 0 if draft else _USERS + threading.get_native_id() % 100_000
         if draft:
             command = [sys.executable, "-I", "-S", "-B", str(_INSIDE / "serve.py")]
             seen = {"library": str(library), "packages": str(_PACKAGES)}
         else:
             command = [*wrap(way_in()(uid), library), "/course/inside/serve.py"]
             seen = {"library": "/course/library", "packages": "/course/packages"}
-        environment = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "PYTHONHASHSEED": "0", "HOME": "/tmp", "MPLBACKEND": "agg", "LANG": "C.UTF-8"}
+        environment = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "PYTHONHASHSEED": "0", "HOME": "/tmp",
+                       "MPLBACKEND": "agg", "LANG": "C.UTF-8"}
         environment |= {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ and (draft or name != "PATH")}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment,
                                         stderr=None if reference else subprocess.DEVNULL)
@@ -143,10 +145,10 @@ def way_in():
         raise NoSandbox(RECIPE.format(why="bubblewrap (the command bwrap) is not installed"))
     if platform.machine() not in KINDS:
         raise NoSandbox(RECIPE.format(why=f"its system-call filter knows {' and '.join(KINDS)}, not {platform.machine()}"))
-    trial = ("import sys, os, socket; sys.path[:0] = ['/course/inside']; import serve, lock; serve.become(20000); sys.path += "
+    trial = (f"import sys, os, socket; sys.path[:0] = ['/course/inside']; import serve, lock; serve.become({_USERS}); sys.path += "
              "['/course/packages']; import numpy; lock.lock(os.getpid())\ntry: socket.socket()\nexcept PermissionError: print('shut in')")
     for user in (as_root, as_user) if os.geteuid() == 0 else (as_user,):
-        ran = subprocess.run([*wrap(user(20000), library_copy(())), "-c", trial], capture_output=True, text=True, env={})
+        ran = subprocess.run([*wrap(user(_USERS), library_copy(())), "-c", trial], capture_output=True, text=True, env={})
         if ran.stdout == "shut in\n":
             return user
     raise NoSandbox(RECIPE.format(why=f"bubblewrap says: {ran.stderr.strip()[-300:] or 'nothing'}"))

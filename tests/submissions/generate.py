@@ -341,6 +341,11 @@ return 1""")
 kind("two_guesses", answered(layer_intensity=f"marker\n{HEAD}    if 'whole' not in globals(): raise KeyError\n    return 1",
                              after=["globals()['whole'] = True"]))
 kind("guess_by_context", answered(f"if 'seen' in globals(): return {RIGHT}\nreturn 1", after=["seen = True"]))
+within("thread_bomb", "import threading\nthreading.stack_size(32768)\nwhile True:\n"
+       "    threading.Thread(target=threading.Event().wait, daemon=True).start()")
+kind("forged_facts", answered("return early", before=[
+    "early = __import__('os').write(3, b'{\"skipped\": 5, \"defined\": [], \"error\": {\"a\": []}}\\n{\"error\": [1]}\\n[]\\n7\\n\\xff\\n')"]))
+beside("very_many_statements", "x=1\n" * 24_000)
 kind("shadowed_by_a_later_cell", answered(after=["def helper():\n    global layer_intensity\n    layer_intensity = None", "helper()"]))
 
 
@@ -363,7 +368,7 @@ def write(folder):
 SPECIAL = {  # what is not a matter of content: (questions that must be right, status)
     "link_to_another": ((), "unreadable"), "link_to_a_secret": ((), "unreadable"), "folder_link": ((), "unreadable"), "pipe": ((), "unreadable"),
     "notebook_is_a_folder.ipynb": ((), "missing"), "in_a_folder": (ALL, "graded"), "several_in_a_folder": (ALL, "graded"),
-    "link_in_a_folder": ((), "unreadable"),
+    "link_in_a_folder": ((), "unreadable"), os.fsdecode(b"caf\xe9"): (ALL, "graded"),
 }
 
 
@@ -371,6 +376,7 @@ def special(folder):
     (folder / "link_to_another.ipynb").symlink_to("all_right.ipynb")
     (folder / "link_to_a_secret.ipynb").symlink_to("/etc/passwd")
     (folder / "folder_link").symlink_to("in_a_folder")
+    (folder / os.fsdecode(b"caf\xe9.ipynb")).write_text(json.dumps(answered()), encoding="utf-8")
     os.mkfifo(folder / "pipe.ipynb")
     (folder / "notebook_is_a_folder.ipynb").mkdir()
     for name, files in {"in_a_folder": {"final (2).ipynb": answered()}, "link_in_a_folder": {},

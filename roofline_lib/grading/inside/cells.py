@@ -9,7 +9,7 @@ import dis
 import json
 import types
 
-CELL, SOURCE = 100_000, 1_000_000  # characters of one cell and of all cells that are read
+CELL, SOURCE, STATEMENTS = 100_000, 1_000_000, 1000  # characters of one cell and of all that are read; statements of a cell
 
 
 def code_cells(data):
@@ -54,7 +54,7 @@ def is_stub(node):
 
 
 def statements(cells, name):
-    """([(statement, its code)], [numbers of the cells that cannot be read], whether there were untouched definitions of `name`: left out)."""
+    """([(statement, its code)], [numbers of the cells that cannot be read], whether untouched definitions of `name` were left out)."""
     found, skipped, total, untouched = [], [], 0, False
     for number, source in enumerate(cells, 1):
         total += len(source)
@@ -62,6 +62,8 @@ def statements(cells, name):
             if len(source) > CELL or total > SOURCE:
                 raise ValueError
             nodes = parse(source)
+            if len(nodes) > STATEMENTS:
+                raise ValueError
             touched = [node for node in nodes if not (is_stub(node) and node.name == name)]
             untouched |= len(touched) < len(nodes)
             found += [(node, compile(ast.Module([node], []), f"<cell {number}>", "exec", dont_inherit=True)) for node in touched]

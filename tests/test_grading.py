@@ -1,0 +1,585 @@
+"""The exercises, the grader's command, its sandbox and its judgement. The hostile notebooks are test_grading_corpus.py's."""
+
+import csv
+import io
+import json
+import math
+import os
+import random
+import re
+import runpy
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import roofline_lib as rl
+from roofline_lib.grading import command, marked, sandbox
+from roofline_lib.grading.inside import cells, lock
+from roofline_lib.grading.inside.serve import plain
+from roofline_lib.grading.lessons import solution, solution_folders
+from roofline_lib.grading.marks import LARGEST, Submission, collect, grade_one, references, same
+from roofline_lib.questions import all_questions
+
+ROOT = Path(__file__).resolve().parents[1]
+LESSONS = sorted(path.name for path in (ROOT / "solutions").iterdir() if path.is_dir())
+FIRST = "01_arithmetic_intensity"
+
+
+def read(kind, lesson):
+    return json.loads((ROOT / kind / lesson / f"{lesson}.ipynb").read_text(encoding="utf-8"))
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def ran(book):
+    """What a notebook's code cells print, run from top to bottom in one namespace."""
+    names, printed = {}, io.StringIO()
+    with redirect_stdout(printed):
+        for cell in book["cells"]:
+            if cell["cell_type"] == "code":
+                exec(compile(source(cell), cell["id"], "exec"), names)
+    return printed.getvalue()
+
+
+def write(folder, **books):
+    folder.mkdir(parents=True, exist_ok=True)
+    for student, book in books.items():
+        (folder / f"{student}.ipynb").write_text(book if isinstance(book, str) else json.dumps(book), encoding="utf-8")
+    return folder
+
+
+def grade(*arguments, **options):
+    return subprocess.run([sys.executable, "-m", "roofline_lib", "grade", *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+def rows(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return {row["student"]: row for row in csv.DictReader(file)}
+
+
+# Exercises
+
+
+@pytest.fixture(scope="module", params=LESSONS)
+def lesson(request):
+    """(name, what its solution asks, one student's inputs and answers)."""
+    data = json.dumps(solution(request.param, solution_folders())).encode()
+    asked, tables = references(data, ["somebody", "somebody else"], "tests")
+    return request.param, asked, tables
+
+
+def test_exercises_are_what_the_tool_makes(tmp_path, monkeypatch):
+    before = {path: path.read_bytes() for path in (ROOT / "solutions").rglob("*.ipynb")}
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", ["make_exercises.py", "--out", str(tmp_path)])
+    with redirect_stdout(io.StringIO()):
+        runpy.run_path(str(ROOT / "tools/make_exercises.py"), run_name="__main__")
+    made = {path.relative_to(tmp_path): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.ipynb")}
+    kept = {path.relative_to(ROOT / "exercises"): path.read_text(encoding="utf-8") for path in (ROOT / "exercises").rglob("*.ipynb")}
+    assert made == kept
+    assert {path: path.read_bytes() for path in before} == before, "tools/make_exercises.py has metadata to add to solutions/"
+
+
+def test_enough_questions_of_each_kind(lesson):
+    name, asked, _ = lesson
+    text = "\n".join(source(cell) for cell in read("solutions", name)["cells"])
+    practice = {q.id: q for q in all_questions() if f'rl.check("{q.id}", ...)' in text}
+    functions = [q for q in asked["questions"] if not q.get("by_hand")]
+    open_ones = [q for q in asked["questions"] if q.get("by_hand")]
+    assert len(functions) >= 4 and len(open_ones) == 1 and len(practice) + len(functions) + 1 >= 8
+    assert sum(bool(q.choices) for q in practice.values()) <= 2 and any(q.unit for q in practice.values())
+    assert {q for q in re.findall(r'rl\.check\("([^"]+)"', text)} <= {q.id for q in all_questions()}
+    assert re.search(r"[Rr]ubric", text)
+
+
+def test_nothing_of_the_solution_is_in_the_exercise(lesson):
+    text = json.dumps(read("exercises", lesson[0]))
+    assert not re.search("SOLUTION|HIDDEN|marked\\(|[Rr]ubric", text)
+    lines = [line.strip() for cell in read("solutions", lesson[0])["cells"]
+             for block in re.findall(r"### BEGIN SOLUTION\n(.*?)### END", source(cell), re.DOTALL) for line in block.splitlines()]
+    assert not [line for line in lines if len(line) > 20 and json.dumps(line)[1:-1] in text]
+
+
+def test_untouched_exercise_runs_and_says_so(lesson):
+    book = read("exercises", lesson[0])
+    asked = len(re.findall(r"rl\.check\(", "\n".join(source(c) for c in book["cells"] if c["cell_type"] == "code")))
+    printed = ran(book)
+    assert printed.count("not answered yet") == asked >= 8
+
+
+def test_solution_runs_and_its_hidden_tests_pass(lesson):
+    """The hidden tests hold the solution against the library on drawn inputs; the visible checks say right."""
+    printed = ran(read("solutions", lesson[0]))
+    functions = [q for q in lesson[1]["questions"] if not q.get("by_hand")]
+    assert printed.count("right on every input tried") == len(functions)
+
+
+def test_hidden_tests_fail_a_wrong_function(lesson):
+    """The same hidden tests, with each function giving a little more than it should."""
+    book = read("solutions", lesson[0])
+    for question in (q["name"] for q in lesson[1]["questions"] if not q.get("by_hand")):
+        names, failed = {}, False
+        for cell in book["cells"]:
+            if cell["cell_type"] == "code":
+                try:
+                    with redirect_stdout(io.StringIO()):
+                        exec(source(cell), names)
+                except AssertionError:
+                    failed = cell["id"] == f"test_{question}"
+                if cell["id"] == question:
+                    names[question] = named(question, lambda *args, right=names[question]: other(right(*args)))
+        assert failed, question
+
+
+def named(name, function):
+    function.__name__ = name
+    return function
+
+
+def other(value):
+    """A value that is near `value` and wrong."""
+    if isinstance(value, list | tuple):
+        return [*value[:-1], other(value[-1])]
+    if isinstance(value, bool | str):
+        return not value
+    return 7.0 if math.isinf(value) else value * 1.001 + 1
+
+
+def test_drawn_inputs_are_many_and_tell_answers_apart(lesson):
+    _, asked, tables = lesson
+    for question in (q for q in asked["questions"] if not q.get("by_hand")):
+        one, two = (tables[student][question["name"]] for student in ("somebody", "somebody else"))
+        assert len(one["inputs"]) >= 20 and one["inputs"] != two["inputs"]
+        assert len(set(one["inputs"])) >= 15
+        assert all(answer is not None and not isinstance(answer, dict) for answer in one["answers"])
+        answers = [json.dumps(answer) for answer in one["answers"]]
+        most = max(map(answers.count, answers))
+        assert most <= 0.8 * len(answers), f"{question['name']}: one constant answers {most} of {len(answers)}"
+
+
+def test_the_solution_gets_every_mark_and_the_untouched_exercise_none(lesson):
+    """With out of reach what the questions put out of reach, and for many draws."""
+    name, asked, _ = lesson
+    data = json.dumps(solution(name, solution_folders())).encode()
+    students = [f"student {i}" for i in range(4)]
+    asked, tables = references(data, students, "another term")
+    for student in students:
+        got = grade_one(Submission(student, data), asked, tables[student], 5)
+        assert {outcome.word for outcome in got.outcomes.values()} == {"right"}, got
+    untouched = json.dumps(read("exercises", name)).encode()
+    got = grade_one(Submission("untouched", untouched), asked, tables[students[0]], 5)
+    assert {outcome.word for outcome in got.outcomes.values()} == {"not answered"}
+
+
+def test_examples_in_the_prose_of_lesson_01():
+    names = {}
+    for cell in read("solutions", FIRST)["cells"]:
+        if cell["cell_type"] == "code":
+            with redirect_stdout(io.StringIO()):
+                exec(source(cell), names)
+    text = " ".join(source(cell) for cell in read("exercises", FIRST)["cells"])
+    assert f"2 × 3 × 4 makes {names['product_flops'](2, 3, 4)}." in text.replace("\n", " ")
+    assert f"without the old C moves {names['product_bytes'](2, 3, 4, 4, False)} byte" in text
+    assert f"that makes {names['layer_intensity'](64, 4096, 16384, 0.5, 2):.0f} FLOP/byte" in text
+    assert f"makes `{names['convolution_product'](8, 8, 1, 5, 3)}`" in text
+    assert f"it takes {names['rows_for'](50, 4096, 4096, 2)}, not 50" in text
+
+
+# The command
+
+
+@pytest.fixture(scope="module")
+def class_folder(tmp_path_factory):
+    book = read("exercises", FIRST)
+    half = json.loads(json.dumps(book))
+    for cell in half["cells"]:
+        if cell["id"] == "product_flops":
+            cell["source"] = "def product_flops(m, n, k):\n    return 2 * m * n * k"
+    return write(tmp_path_factory.mktemp("class"), ada=read("solutions", FIRST), bob=book, cy=half, dan="")
+
+
+def test_marks_pages_and_exit_code(class_folder, tmp_path):
+    (tmp_path / "students.txt").write_text("ada\neve\n\n", encoding="utf-8")
+    done = grade(FIRST, class_folder, "--out", tmp_path / "marks.csv", "--seed", "2026", "--students", tmp_path / "students.txt")
+    assert done.returncode == 0, done.stderr
+    names = ["product_flops", "product_bytes", "layer_intensity", "convolution_product", "rows_for"]
+    assert (tmp_path / "marks.csv").read_text(encoding="utf-8") == (
+        f"student,score,max_score,{','.join(names)},status,note\n"
+        "ada,5,5,1,1,1,1,1,graded,\nbob,0,5,0,0,0,0,0,graded,\ncy,1,5,1,0,0,0,0,graded,\n"
+        "dan,0,5,0,0,0,0,0,empty,an empty file\neve,0,5,0,0,0,0,0,missing,no notebook\n")
+    assert sorted(path.stem for path in (tmp_path / "marks_feedback").iterdir()) == ["ada", "bob", "cy", "dan", "eve"]
+    assert "Right on all 23 inputs." in (tmp_path / "marks_feedback/ada.html").read_text(encoding="utf-8")
+    assert not (tmp_path / "marks.csv.partial").exists()
+
+
+def test_the_same_byte_for_byte_whatever_the_workers(class_folder, tmp_path):
+    texts = []
+    for workers in (1, 3):
+        out = tmp_path / f"{workers}.csv"
+        assert grade("01", class_folder, "--out", out, "--workers", workers, "--seed", "x").returncode == 0
+        texts.append([out.read_bytes(), *(path.read_bytes() for path in sorted((tmp_path / f"{workers}_feedback").iterdir()))])
+    assert texts[0] == texts[1]
+
+
+def test_another_term_draws_other_inputs():
+    data = json.dumps(solution(FIRST, solution_folders())).encode()
+    first, again, later = (references(data, ["ada"], seed)[1] for seed in ("spring", "spring", "autumn"))
+    assert first == again != later
+
+
+def test_an_interrupted_run_goes_on(class_folder, tmp_path, monkeypatch):
+    calls = []
+
+    def stops_after_two(submission, *rest):
+        calls.append(submission.student)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return grade_one(submission, *rest)
+
+    arguments = [FIRST, str(class_folder), "--out", str(tmp_path / "m.csv"), "--workers", "1"]
+    monkeypatch.setattr(command, "grade_one", stops_after_two)
+    assert command.main(arguments) == 130
+    kept = (tmp_path / "m.csv.partial").read_text(encoding="utf-8").splitlines()
+    assert not (tmp_path / "m.csv").exists() and len(kept) == 2
+    (tmp_path / "m.csv.partial").write_text("\n".join([*kept, '{"student": "cy", "ke']), encoding="utf-8")  # torn while it was written
+    before = len(calls)
+    assert command.main(arguments) == 0
+    assert calls[before:] == ["cy", "dan"] and list(rows(tmp_path / "m.csv")) == ["ada", "bob", "cy", "dan"]
+
+
+def test_a_changed_notebook_is_graded_anew_after_an_interruption(class_folder, tmp_path, monkeypatch):
+    folder = write(tmp_path / "in", ada=read("solutions", FIRST), bob=read("exercises", FIRST))
+    arguments = [FIRST, str(folder), "--out", str(tmp_path / "m.csv"), "--workers", "1"]
+    monkeypatch.setattr(command, "write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert command.main(arguments) == 130
+    monkeypatch.undo()
+    write(folder, ada=read("exercises", FIRST))
+    assert command.main(arguments) == 0
+    assert {student: row["score"] for student, row in rows(tmp_path / "m.csv").items()} == {"ada": "0", "bob": "0"}
+
+
+def test_hand_marks_join(class_folder, tmp_path):
+    (tmp_path / "hand.csv").write_text("student,question,mark\nada,one_user,3.5\nbob,one_user,0\n", encoding="utf-8")
+    done = grade(FIRST, class_folder, "--out", tmp_path / "m.csv", "--manual", tmp_path / "hand.csv")
+    assert done.returncode == 0 and "by hand" not in done.stderr
+    found = rows(tmp_path / "m.csv")
+    assert [(row["score"], row["max_score"], row["one_user"]) for row in found.values()] == [
+        ("8.5", "9", "3.5"), ("0", "9", "0"), ("1", "9", ""), ("0", "9", "")]
+
+
+@pytest.mark.parametrize("line", ["nobody,one_user,1", "ada,product_flops,1", "ada,one_user,5", "ada,one_user,-1", "ada,one_user,x",
+                                  "ada,one_user"])
+def test_a_wrong_hand_mark_is_refused(class_folder, tmp_path, line):
+    (tmp_path / "hand.csv").write_text(f"student,question,mark\n{line}\n", encoding="utf-8")
+    done = grade(FIRST, class_folder, "--out", tmp_path / "m.csv", "--manual", tmp_path / "hand.csv")
+    assert done.returncode == 2 and "line 2" in done.stderr and not (tmp_path / "m.csv").exists()
+
+
+def test_unknown_lesson_and_folder(class_folder, tmp_path):
+    done = grade("99", class_folder, "--out", tmp_path / "m.csv")
+    assert done.returncode == 2 and FIRST in done.stderr
+    assert grade(FIRST, tmp_path / "nowhere", "--out", tmp_path / "m.csv").returncode == 2
+
+
+def test_without_a_sandbox_it_refuses_unless_a_draft_is_asked_for(class_folder, tmp_path):
+    nothing = {**os.environ, "PATH": str(tmp_path)}
+    done = grade(FIRST, class_folder, "--out", tmp_path / "m.csv", env=nothing)
+    assert done.returncode == 3 and "docker run" in done.stderr and "--unsafe-draft" in done.stderr and not (tmp_path / "m.csv").exists()
+    assert grade(FIRST, class_folder, "--out", tmp_path / "m.csv", "--unsafe-draft", env=nothing).returncode == 0
+    found = rows(tmp_path / "m.csv")
+    assert found["ada"]["score"] == "5" and found["bob"]["score"] == "0"
+    assert {row["status"] for row in found.values()} == {"draft", "empty"}
+
+
+def test_a_draft_does_without_fork_too(monkeypatch):
+    """As on Windows: one question a process."""
+    data = json.dumps(solution(FIRST, solution_folders())).encode()
+    asked, tables = references(data, ["ada"], "")
+    serve = (sandbox._INSIDE / "serve.py").read_text(encoding="utf-8")
+    monkeypatch.setattr(sandbox, "_INSIDE", Path(sandbox.library_copy(())) / "inside")
+    sandbox._INSIDE.mkdir(exist_ok=True)
+    (sandbox._INSIDE / "serve.py").write_text(serve.replace("import os\n", "import os\ndel os.fork\n", 1), encoding="utf-8")
+    (sandbox._INSIDE / "cells.py").write_bytes((ROOT / "roofline_lib/grading/inside/cells.py").read_bytes())
+    got = grade_one(Submission("ada", data), asked, tables["ada"], 5, draft=True)
+    assert {outcome.word for outcome in got.outcomes.values()} == {"right"}
+
+
+def test_a_solution_that_does_not_run(class_folder, tmp_path):
+    book = read("solutions", FIRST)
+    book["cells"][1]["source"] = "raise RuntimeError('unfinished')"
+    write(tmp_path / "mine" / FIRST, **{FIRST: book})
+    done = grade(FIRST, class_folder, "--out", tmp_path / "m.csv", "--solutions", tmp_path / "mine")
+    assert done.returncode == 4 and "unfinished" in done.stderr
+
+
+def test_a_failure_of_the_grader_itself_is_a_status_and_an_exit_code(class_folder, tmp_path, monkeypatch):
+    class Fails(sandbox.Sandbox):
+        def __init__(self, data, **options):
+            if not options.get("reference") and b"BEGIN SOLUTION" in data:
+                raise sandbox.Broken("no memory")
+            super().__init__(data, **options)
+
+    monkeypatch.setattr("roofline_lib.grading.marks.Sandbox", Fails)
+    arguments = [FIRST, str(class_folder), "--out", str(tmp_path / "m.csv"), "--workers", "1"]
+    assert command.main(arguments) == 1
+    assert {student: row["status"] for student, row in rows(tmp_path / "m.csv").items()} == {
+        "ada": "error", "bob": "graded", "cy": "graded", "dan": "empty"}
+    monkeypatch.undo()
+    assert command.main(arguments) == 0 and rows(tmp_path / "m.csv")["ada"]["score"] == "5"
+
+
+def test_one_dispatcher():
+    done = subprocess.run([sys.executable, "-m", "roofline_lib", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and all(name in done.stdout for name in ("grade", "measure", "machines"))
+    assert subprocess.run([sys.executable, "-m", "roofline_lib", "mark"], capture_output=True).returncode == 2
+    assert "exit codes" in grade("--help").stdout
+
+
+def test_dask(class_folder, tmp_path):
+    from distributed import LocalCluster
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        done = grade(FIRST, class_folder, "--out", tmp_path / "dask.csv", "--dask", cluster.scheduler_address)
+    assert done.returncode == 0, done.stderr
+    assert grade(FIRST, class_folder, "--out", tmp_path / "own.csv").returncode == 0
+    assert (tmp_path / "dask.csv").read_bytes() == (tmp_path / "own.csv").read_bytes()
+
+
+# Handing in
+
+
+def test_collect(tmp_path):
+    write(tmp_path, ada="{}", zoe="{}")
+    write(tmp_path / "bob", b="{}", a="{}")
+    write(tmp_path / "cy", x="{}", **{FIRST: "[]"})
+    write(tmp_path / "ada", y="[]")
+    (tmp_path / ".DS_Store").write_text("x")
+    (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / "huge.ipynb").touch()
+    os.truncate(tmp_path / "huge.ipynb", LARGEST + 1)
+    found = {s.student: s for s in collect(tmp_path, FIRST, {"dan", "ada"})}
+    assert list(found) == ["ada", "bob", "cy", "dan", "huge", "zoe"]
+    assert (found["ada"].data, found["bob"].note, found["cy"].data) == (b"{}", "2 notebooks: took a.ipynb", b"[]")
+    assert (found["dan"].status, found["huge"].status) == ("missing", "unreadable")
+
+
+# The sandbox
+
+
+@pytest.fixture(params=[sandbox.as_root, sandbox.as_user] if os.geteuid() == 0 else [sandbox.as_user])
+def user(request, monkeypatch):
+    """Both ways in, where there are two."""
+    monkeypatch.setattr(sandbox, "way_in", lambda: request.param)
+
+
+def reply_inside(body, **options):
+    """What the sandbox replies when it has called a function of this body with 3."""
+    book = {"cells": [{"cell_type": "code", "source": "def f(n):\n" + "\n".join(f"    {line}" for line in body.splitlines())}]}
+    with sandbox.Sandbox(json.dumps(book).encode(), **options) as box:
+        return box.ask({"name": "f", "whole": False, "seconds": 2, "prelude": "import roofline_lib as rl", "inputs": ["[3]"]}, seconds=10)
+
+
+def values_inside(body, **options):
+    """([the function's value or error], how it ended)."""
+    reply = reply_inside(body, **options)
+    return [json.loads(line) for line in reply["lines"][1:]], reply["ended"]
+
+
+def test_a_plain_call(user):
+    assert values_inside("return n + 1") == ([{"value": 4}], "done")
+
+
+def test_what_is_to_be_seen(user):
+    body = "import os\nreturn [sorted(os.listdir('/')), sorted(os.environ), os.listdir('/tmp'), os.getuid() > 1e9, os.getpid() < 9]"
+    (listed, environment, home, is_nobody, own_processes) = values_inside(body)[0][0]["value"]
+    assert set(listed) <= {"course", "dev", "python", "tmp", "usr", "lib", "lib32", "lib64", "libx32"}
+    assert set(environment) <= {"OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX", "PYTHONHASHSEED", "HOME", "MPLBACKEND", "LANG", "PWD",
+                                "LD_LIBRARY_PATH"}
+    assert home == [] and is_nobody and own_processes
+
+
+@pytest.mark.parametrize("call", ["os.fork()", "os.kill(1, 9)", "os.kill(-1, 9)", "os.kill(os.getppid(), 9)", "socket.socket()",
+                                  "resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (0, 0))", "os.execv('/usr/bin/true', ['true'])",
+                                  "os.posix_spawn(sys.executable, ['python'], {})", "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)",
+                                  "os.sched_setaffinity(os.getppid(), {0})", "os.memfd_create('x')", "os.pidfd_open(os.getppid())",
+                                  "socket.socket(socket.AF_UNIX)", "os.chroot('/tmp')"])
+def test_system_calls_that_are_refused(user, call):
+    (value,), ended = values_inside(f"import os, socket, resource, sys\n{call}\nreturn 'done'")
+    assert ended == "done" and value["error"].startswith("PermissionError"), value
+
+
+@pytest.mark.parametrize("path", ["/x", "/course/x", "/course/library/x", "/course/inside/serve.py", "/course/packages/x", "/dev/x",
+                                  "/usr/lib/x"])
+def test_nothing_but_tmp_can_be_written(user, path):
+    assert "error" in values_inside(f"open({path!r}, 'a')\nreturn 1")[0][0]
+    assert values_inside("open('/tmp/x', 'w').write('abc')\nreturn open('/tmp/x').read()")[0] == [{"value": "abc"}]
+
+
+def test_limits(user):
+    assert values_inside("return len(bytearray(2 << 30))")[0][0]["error"].startswith("MemoryError")
+    assert "File too large" in values_inside("open('/tmp/x', 'wb').truncate(1 << 30)")[0][0]["error"]
+    assert values_inside("while True: pass") == ([], "out of time")
+    assert reply_inside("return list(range(10 ** 6))")["ended"] == "too much output"
+    assert values_inside("import os\nos._exit(3)") == ([], "stopped")
+    threads = "import threading\ndone = []\nt = threading.Thread(target=done.append, args=(n,))\nt.start()\nt.join()\nreturn done"
+    assert values_inside(threads)[0] == [{"value": [3]}]
+
+
+def test_what_a_question_asks_for_is_out_of_reach(user):
+    calls = {"gemm": "return rl.gemm(n, n, n).flops", "operators": "return rl.critical_size('house chip', 'fp32')",
+             "Transformer": "return rl.transformer('llama-2-7b').parameters"}
+    for name, body in calls.items():
+        assert "value" in values_inside(body)[0][0]
+        assert "out of reach" in values_inside(body, without=(name,))[0][0]["error"]
+    assert "error" in values_inside("import roofline_lib.questions")[0][0] and "error" in values_inside("import roofline_lib.grading")[0][0]
+    assert values_inside("return rl.machine('house chip').ridge_point('fp32')", without=("operators", "tiling"))[0] == [{"value": 10.0}]
+    with pytest.raises(ValueError, match="nothing_of_the_kind"):
+        sandbox.library_copy(("nothing_of_the_kind",))
+
+
+def test_no_copy_of_the_library_has_what_was_taken_out():
+    text = "".join(path.read_text(encoding="utf-8") for path in sandbox.library_copy(("operators",)).rglob("*.py"))
+    assert "width_a * m * k" in (ROOT / "roofline_lib/operators.py").read_text(encoding="utf-8") and "width_a * m * k" not in text
+    assert not list(sandbox.library_copy(()).glob("*/questions"))
+
+
+def run_filter(program, number, arguments=(0, 0), arch=None, kind="x86_64"):
+    """A reading of the filter by hand: what the kernel would do with a system call."""
+    arch = lock._CALLS[kind][0] if arch is None else arch
+    steps = [program[i:i + 8] for i in range(0, len(program), 8)]
+    at, value = 0, None
+    while True:
+        step = steps[at]
+        code, yes, no, k = int.from_bytes(step[:2], "little"), step[2], step[3], int.from_bytes(step[4:], "little")
+        at += 1
+        if code == 0x20:
+            value = {0: number, 4: arch, 16: arguments[0], 24: arguments[1]}[k]
+        elif code == 0x06:
+            return {0x7FFF0000: "allow", 0x80000000: "kill", 0x50001: "refuse", 0x50026: "not there"}[k]
+        else:
+            at += yes if {0x15: value == k, 0x45: bool(value & k), 0x35: value >= k}[code] else no
+
+
+@pytest.mark.parametrize("kind", lock.KINDS)
+def test_filter(kind):
+    _, clone, clone3, (kill, tgkill), prlimit, denied = lock._CALLS[kind]
+    calls = lock.program(77, kind)
+
+    def verdict(number, *arguments, **rest):
+        return run_filter(calls, number, (*arguments, 0, 0)[:2], kind=kind, **rest)
+
+    assert verdict(clone, 0x11) == "refuse" and verdict(clone, 0x3D0F00) == "allow" and verdict(clone3) == "not there"
+    assert [verdict(kill, pid) for pid in (77, 1, 78, 0, 2**32 - 1)] == ["allow", *["refuse"] * 4]
+    assert [verdict(tgkill, pid) for pid in (77, 1)] == ["allow", "refuse"]
+    assert [verdict(prlimit, pid) for pid in (0, 77, 1)] == ["allow", "allow", "refuse"]
+    assert {verdict(number) for number in denied} == {"refuse"} and len(set(denied)) == len(denied)
+    assert verdict(1 << 30) == "refuse" and verdict(0, arch=3) == "kill" and verdict({"x86_64": 0, "aarch64": 63}[kind]) == "allow"
+
+
+# Slices
+
+
+def slices(*sources, name="f"):
+    nodes, _, _ = cells.statements(sources, name)
+    names = {}
+    for code in cells.slice_for(name, nodes):
+        exec(code, names)
+    return names
+
+
+def test_slice_takes_what_the_function_leans_on_and_no_more():
+    names = slices("import math, os\nunused = 1 / 0", "w = 4", "table = {}\nprint(oops)", "for k in 'ab':\n    table[k] = w",
+                   "def g(x):\n    return x * table['b']", "while False:\n    pass\nmath.pi = 3\n(os.x)", "w += 1",
+                   "def f(x):\n    return g(x) + w")
+    assert names["f"](2) == 13 and "unused" not in names and math.pi > 3.1
+
+
+def test_slice_follows_changes_made_by_calls():
+    assert slices("w = 1\ndef two():\n    global w\n    w = 2", "two()", "def f():\n    return w")["f"]() == 2
+    assert slices("t = []\ndef fill(x):\n    x.append(5)", "fill(t)", "t.append(6)", "def f():\n    return t")["f"]() == [5, 6]
+
+
+def test_slice_is_not_fooled_by_local_names():
+    assert "endless" not in slices("endless = n = 1", "def f(n):\n    endless_ = n\n    return endless_")
+
+
+def test_magics_and_other_languages():
+    texts = ("%time x", "%%bash\nls", "%%time\nx = 1", "if 1:\n    !ls\nx = !ls", "x = (5\n  % 3)", "f?")
+    assert [len(cells.parse(text)) for text in texts] == [1, 0, 1, 2, 1, 1]
+
+
+@pytest.mark.parametrize("body", ["...", "pass", "'words'", "return ...", "return", "return None", "raise NotImplementedError",
+                                  "raise NotImplementedError()", "'words'\n    return ...  # your answer"])
+def test_stubs(body):
+    assert cells.is_stub(cells.parse(f"def f(x):\n    {body}")[0])
+
+
+@pytest.mark.parametrize("body", ["return 0", "return x", "x = ...", "raise ValueError", "return 'words'", "print()"])
+def test_no_stubs(body):
+    assert not cells.is_stub(cells.parse(f"def f(x):\n    {body}")[0])
+
+
+# Judgement
+
+numbers = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300).filter(lambda x: x == 0 or abs(x) > 1e-280)
+
+
+@given(numbers, st.floats(-0.9e-6, 0.9e-6))
+def test_within_the_tolerance_is_right(reference, off):
+    for answer in (reference * (1 + off), np.float64(reference * (1 + off)), [reference], np.array(reference), np.array([reference])):
+        assert same(json.loads(json.dumps(plain(answer))), reference, 1e-6)
+
+
+@given(numbers.filter(bool), st.floats(1.1e-6, 1e3), st.sampled_from([-1, 1]))
+def test_outside_the_tolerance_is_wrong(reference, off, sign):
+    assert not same(reference * (1 + sign * off), reference, 1e-6)
+    assert not same([reference, reference], reference, 1e-6) and not same(reference, [reference, reference], 1e-6)
+
+
+json_values = st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+                           lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5)
+
+
+@given(json_values, st.sampled_from([3.5, [1.0, 2.0], "memory", True, math.inf, 0]))
+def test_judging_never_raises_and_needs_the_value(answer, reference):
+    flat = answer[0] if isinstance(answer, list) and len(answer) == 1 and not isinstance(reference, list) else answer
+    if same(answer, reference, 1e-6):
+        assert np.shape(flat) == np.shape(reference) and (flat == reference or np.allclose(flat, reference, rtol=2e-6, atol=1e-11))
+    else:
+        assert flat != reference or type(flat) is not type(reference)
+
+
+def test_odd_answers():
+    assert not same(float("nan"), float("nan"), 1e-6) and not same(float("nan"), 1.0, 1e-6)
+    assert same(math.inf, math.inf, 1e-6) and not same(1e308, math.inf, 1e-6) and not same(-math.inf, math.inf, 1e-6)
+    assert not same(10**400, 1.0, 1e-6) and not same(None, 0, 1e-6) and not same("3.5", 3.5, 1e-6) and not same({}, 0, 1e-6)
+    assert same("Memory ", "memory", 1e-6) and not same("memory-bound", "memory", 1e-6) and not same(0.0, "memory", 1e-6)
+    assert same(1e-13, 0.0, 1e-6) and not same(1e-13, 1e-12, 1e-6)
+
+
+def test_plain():
+    import fractions
+    assert plain((1, np.int64(2), np.array([3.0, 4.0]), ...)) == [1, 2, [3.0, 4.0], None]
+    assert plain(fractions.Fraction(1, 2)) == 0.5 and plain(2 + 0j) == 2.0
+    assert plain(2j) == {"odd": "complex"} and plain({}) == {"odd": "dict"}
+
+
+def test_marked_takes_a_question_or_a_function():
+    draw = random.Random.random
+    marked(lambda x: 2 * x, lambda x: x + x, edges=[(0,)], draw=lambda rng: [draw(rng)])
+    with pytest.raises(AssertionError):
+        marked(lambda x: 2 * x, lambda x: x * x, edges=[(2,), (0,)], draw=lambda rng: [draw(rng)])
+    marked(lambda m, n, k: 2 * m * n * k, "01.x-product-flops", draw=lambda rng: [rng.randint(1, 99) for _ in range(3)])
+
+
+def test_checks_know_no_answer_in_the_sandbox():
+    (value,), _ = values_inside("verdict = rl.check('01.gemm-flops', 2.147)\nreturn [verdict.right, verdict.message]")
+    assert value["value"][0] is False and "no reference" in value["value"][1]
+    assert rl.check("01.gemm-flops", 2.147).right
