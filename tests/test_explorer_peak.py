@@ -1,0 +1,160 @@
+"""PeakExplorer: what it counts is what the library counts, a chosen peak brings its own factors, and nothing is filled in silently."""
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import roofline_lib as rl
+from roofline_lib.drawing import OVER
+from roofline_lib.explorers.marks import Bar, Line, Point
+from roofline_lib.explorers.peak import Listing, PeakExplorer
+
+RANGES = {"units": (1, 1024), "lanes": (1, 2**20), "flops_per_lane": (1, 16), "clock": (0.1, 6.0), "measured": (0, 20000)}
+
+
+def marks(explorer, kind):
+    return [mark for mark in explorer.now.marks if isinstance(mark, kind)]
+
+
+def lines(explorer):
+    """{label of a line: the line}."""
+    return {line.label: line for line in marks(explorer, Line)}
+
+
+def agrees(explorer, sparse=False):
+    """Every figure shown against the library, from the controls' values alone."""
+    now = {name: control.value for name, control in explorer.controls.items()}
+    per_lane, measured = now["flops_per_lane"] * (2 if sparse else 1), now["measured"] * 1e12
+    counted = rl.peak_flops(now["units"], now["lanes"], now["clock"] * 1e9, per_lane)
+    spot = next(point for point in marks(explorer, Point) if point.label.startswith("counted"))
+    assert (spot.x, spot.y) == (now["clock"], counted) and f"= {rl.quantity(counted, 'FLOP/s', 4)} counted." in explorer.readout
+    ray, = [line for line in marks(explorer, Line) if line.width == 3]
+    assert ray.y[0] == 0 and ray.y[1] / ray.x[1] == pytest.approx(counted / now["clock"])
+    shares = {bar.name: bar.parts[0] for bar in marks(explorer, Bar)}
+    assert ("measured of counted" in shares) == (measured > 0)
+    if measured:
+        needed = rl.clock_from(measured, now["units"], now["lanes"], per_lane) / 1e9
+        assert shares["measured of counted"] == measured / counted
+        assert [point.x for point in marks(explorer, Point) if point.kind == "D"] == [needed] * (needed <= 6)
+        assert ("one of the factors is wrong" in explorer.readout) == (measured > counted)
+        assert (lines(explorer)[f"measured {rl.quantity(measured, 'FLOP/s', 4)}"].color == OVER) == (measured > counted)
+
+
+def test_the_card_that_beat_its_peak():
+    explorer = PeakExplorer("RTX 5060 Ti", "fp32", measured=25.423)
+    assert explorer.readout == (
+        "36 SMs x 128 lanes x 2 FLOP x 2.572 GHz = 23.7 TFLOP/s counted. Nominal fp32 of RTX 5060 Ti: 23.7 TFLOP/s. Measured 25.42 TFLOP/s "
+        "is 107 % of the counted peak; it takes a clock of at least 2.759 GHz. It would be 215 % with 64 lanes and 53.6 % with 256 lanes. "
+        "Nothing beats its own peak: one of the factors is wrong.")
+    explorer.controls["clock"].value = 2.790
+    assert "98.9 % of the counted peak" in explorer.readout and "wrong" not in explorer.readout
+    agrees(explorer)
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_both_ends_of_every_number(name):
+    explorer = PeakExplorer(measured=25.423)
+    for end in RANGES[name]:
+        explorer.controls[name].value = end
+        agrees(explorer)
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_nonsense_is_refused_and_nothing_moves(name):
+    explorer = PeakExplorer()
+    before, readout = explorer.controls[name].value, explorer.readout
+    low, high = RANGES[name]
+    for nonsense in (low - 1, 2 * high, math.nan, math.inf, "12", None, True):
+        with pytest.raises(ValueError, match=f"{name} must be a (whole )?number from {low} to {high}"):
+            explorer.controls[name].value = nonsense
+        assert (explorer.controls[name].value, explorer.readout) == (before, readout)
+
+
+@given(st.data())
+def test_any_settings_in_any_order(data):
+    explorer = PeakExplorer()
+    for name in data.draw(st.lists(st.sampled_from([*RANGES, "machine", "precision", "accumulate"]), min_size=1, max_size=10)):
+        control = explorer.controls[name]
+        values = st.sampled_from(control.ladder if name in RANGES else sorted(control.options))
+        control.value = data.draw(values, label=name)
+        agrees(explorer)
+
+
+@pytest.mark.parametrize("chip", rl.machines())
+def test_every_peak_of_the_catalogue_is_counted_from_its_own_factors(chip):
+    """Switching to a peak sets units, lanes and clock to those behind it: the count then misses only what the catalogue says it misses."""
+    explorer, machine = PeakExplorer(), rl.machine(chip)
+    missed = {**machine.details.get("identity_exceptions", {}), **machine.details.get("unchecked", {})}
+    explorer.controls["machine"].value = chip
+    for precision in machine.precisions:
+        for width in ("fp32", "fp16"):
+            explorer.controls["precision"].value, explorer.controls["accumulate"].value = precision, width
+            assert explorer.controls["units"].value == machine.units
+            nominal = machine.peak(precision, width if len({p.accumulate for p in machine.peaks[precision]}) > 1 else None)
+            assert f"nominal {rl.quantity(nominal, 'FLOP/s', 4)}" in lines(explorer)
+            counted = next(point.y for point in marks(explorer, Point))
+            assert precision in missed or counted == pytest.approx(nominal, rel=0.005)
+            agrees(explorer)
+
+
+def test_a_machine_chosen_brings_one_picture_and_no_measurement(monkeypatch):
+    explorer, drawn = PeakExplorer(measured=25.423, lanes=64), []
+    scene = PeakExplorer.scene
+    monkeypatch.setattr(PeakExplorer, "scene", staticmethod(lambda **values: drawn.append(values) or scene(**values)))
+    explorer.controls["machine"].value = "H100 SXM"
+    assert len(drawn) == 1
+    values = {name: explorer.controls[name].value for name in RANGES}
+    assert values == {"units": 132, "lanes": 128, "flops_per_lane": 2, "clock": 1.98, "measured": 0}
+    explorer.controls["precision"].value = "bf16"
+    assert explorer.controls["clock"].value == 1.83 and explorer.controls["lanes"].value == 2048
+
+
+def test_what_the_catalogue_does_not_know_is_said():
+    explorer = PeakExplorer("TPU v5e", "bf16")
+    explorer.controls["machine"].value = "TPU v6e"
+    assert explorer.controls["clock"].value == 1.5 and "Not in the catalogue: its clock;" in explorer.readout
+    explorer.controls["precision"].value = "fp64"
+    assert "TPU v6e has no fp64 peak in the catalogue." in explorer.readout and not [x for x in lines(explorer) if "nominal" in x]
+    with pytest.raises(ValueError, match="clock must be given for bf16 on TPU v6e"):
+        PeakExplorer("TPU v6e", "bf16")
+    assert "counted" in PeakExplorer("TPU v6e", "bf16", clock=3.5).readout
+
+
+def test_accumulate_width_and_sparsity_are_switches_where_they_mean_something():
+    explorer = PeakExplorer("RTX 5090", "fp16")
+    dense = next(point.y for point in marks(explorer, Point))
+    explorer.controls["accumulate"].value = "fp16"
+    assert next(point.y for point in marks(explorer, Point)) == 2 * dense
+    explorer.controls["sparsity"].value = True
+    agrees(explorer, sparse=True)
+    assert next(point.y for point in marks(explorer, Point)) == 4 * dense and "419 TFLOP/s dense" in explorer.readout
+    assert explorer.now.hidden == ()
+    explorer.controls["precision"].value = "fp32"  # lanes of their own, no tensor core: neither switch means anything
+    agrees(explorer)
+    assert explorer.now.hidden == ("accumulate", "sparsity") and "zeros" not in explorer.readout
+    assert explorer.controls["accumulate"].layout.display == explorer.controls["sparsity"].layout.display == "none"
+
+
+def test_the_list_shows_every_peak_under_its_unit():
+    explorer = PeakExplorer("A100 40GB SXM", "bf16")
+    listing, = marks(explorer, Listing)
+    names = [texts[0].strip("•\u2002 ") for texts, _, _ in listing.lines]
+    assert names == ["", "tensor cores", "fp64", "tf32", "bf16", "fp16", "int8", "FP64 cores", "fp64", "CUDA cores", "fp32"]
+    assert [texts for texts, bold, _ in listing.lines if bold] == [("• bf16", "2,048", "312")]
+
+
+@pytest.mark.parametrize(("bad", "said"), [
+    ({"units": 0}, "units must be a whole number from 1 to 1024 (SMs or cores); got 0"),
+    ({"clock": 2.572e9}, "clock must be a number from 0.1 to 6.0 (GHz); got 2572000000.0"),
+    ({"lanes": 1.5}, "lanes must be a whole number from 1 to 1048576 (of a unit); got 1.5"),
+    ({"measured": -1}, "measured must be a number from 0 to 20000 (TFLOP/s); got -1"),
+    ({"precision": "fp12"}, "precision 'fp12' is not known; choose one of fp64, fp32"),
+    ({"accumulate": "fp8"}, "accumulate 'fp8' is not known; choose one of fp32, fp16"),
+    ({"sparsity": 1}, "sparsity must be True or False; got 1"), ({"machine": "H1000"}, "machine 'H1000' is not known"),
+    ({"machine": "house chip"}, "lanes must be given for fp32 on house chip")])
+def test_bad_arguments_say_what_would_do(bad, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        PeakExplorer(**bad)
