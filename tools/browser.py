@@ -147,6 +147,18 @@ class Notebook:
                                [...Array(c.outputs.length).keys()].map(i => c.outputs.get(i).toJSON())
                                .filter(o => o.output_type === 'error').map(o => o.ename + ': ' + o.evalue)) }""")
 
+    def python(self, code):
+        """Run code in the notebook's kernel; what it prints, or its traceback."""
+        return self.page.evaluate(
+            """async code => { const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+                 const future = kernel.requestExecute({ code, store_history: false });
+                 let printed = '';
+                 future.onIOPub = ({ header, content }) => {
+                   if (header.msg_type === 'stream') printed += content.text;
+                   if (header.msg_type === 'error') printed += content.traceback.join('\\n') };
+                 await future.done;
+                 return printed }""", code)
+
     def watch(self, selector):
         """Begin to count the frames in which this element changes."""
         self.page.evaluate(f"selector => ({WATCH})(document.querySelector(selector))", selector)

@@ -2,6 +2,7 @@
 
 import base64
 from dataclasses import dataclass
+from threading import RLock
 
 import ipywidgets as widgets
 
@@ -40,11 +41,15 @@ class Explorer(widgets.VBox):
         self.controls = {control.name: control for control in controls}
         self.stage = Stage()
         self._values = self.now = None
+        self._one_at_a_time = RLock()  # sliders and cells may come in from two threads of one kernel
         grid = widgets.GridBox(list(controls), layout=widgets.Layout(
             grid_template_columns="repeat(auto-fit, minmax(min(100%, 21em), 1fr))", grid_gap="2px 12px", max_width="700px",
             overflow="hidden"))
         super().__init__([grid, self.stage], layout=widgets.Layout(overflow="hidden"))
+        self.add_class("roofline-explorer").add_class(type(self).__name__)  # names for style sheets and tests
+        self.stage.add_class("roofline-picture")
         for control in controls:
+            control.add_class(f"control-{control.name}")
             control.observe(self._look, "value")
         self._look()
 
@@ -60,15 +65,16 @@ class Explorer(widgets.VBox):
 
     def _look(self, change=None):
         """Read all controls, and show what they say if it is new."""
-        values = {name: control.chosen for name, control in self.controls.items()}
-        if values == self._values:
-            return
-        now = self.scene(**values)
-        self._values, self.now = values, now
-        self.shapes = lay_out(now.axes, now.height, now.marks)
-        self.stage.show(now.axes, now.height, self.shapes, f"{now.alt} {now.readout}", now.readout)
-        for name, control in self.controls.items():
-            control.layout.display = "none" if name in now.hidden else None
+        with self._one_at_a_time:
+            values = {name: control.chosen for name, control in self.controls.items()}
+            if values == self._values:
+                return
+            now = self.scene(**values)
+            self.shapes = lay_out(now.axes, now.height, now.marks)
+            self.stage.show(now.axes, now.height, self.shapes, f"{now.alt} {now.readout}", now.readout)
+            for name, control in self.controls.items():
+                control.layout.display = "none" if name in now.hidden else None
+            self._values, self.now = values, now
 
     def __repr__(self):
         return f"{type(self).__name__}: {self.readout}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline_lib.drawing import FAINT, GRID, INK, OVER, ROOM, text_size
-from roofline_lib.explorers.placing import along_line, clip, cover, near
+from roofline_lib.explorers.placing import Taken, along_line, clip, near
 from roofline_lib.explorers.stage import Dot, Path, Words, to_pixels
 
 
@@ -22,7 +22,7 @@ class View:
 
 
 class Mark:
-    """`shapes` is what is drawn; `captions` are the labels that look for room among the `taken` pixels, lower `rank` first."""
+    """`shapes` is what is drawn; `captions` are the labels, which keep off what is `taken`; lower `rank` first."""
 
     panel = 0
     rank = 1
@@ -209,13 +209,11 @@ class Bar(Mark):
 def lay_out(axes, height, marks):
     """The shapes of `marks` on a tuple of Axes in a picture `height` pixels high, labels placed."""
     views = [View(pixels, one.frame) for pixels, one in zip(to_pixels(axes, height), axes, strict=True)]
-    done = [shape for mark in marks for shape in mark.shapes(views[mark.panel])]
-    taken = [cover(shape) for shape in done]
+    taken = Taken([shape for mark in marks for shape in mark.shapes(views[mark.panel])])
     for mark in sorted(marks, key=lambda mark: mark.rank):
-        for words in mark.captions(views[mark.panel], np.vstack(taken)):
-            done.append(words)
-            taken.append(cover(words))
-    return done
+        for words in mark.captions(views[mark.panel], taken):
+            taken.shapes.append(words)
+    return taken.shapes
 
 
 def _rectangle(left, top, width, height, color):

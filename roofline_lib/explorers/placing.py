@@ -6,6 +6,17 @@ from roofline_lib.drawing import free_spot, sample, sample_box, text_size
 from roofline_lib.explorers.stage import Dot, Path, Words
 
 
+class Taken:
+    """The shapes placed so far, and the pixels (n, 2) that they cover, worked out only when a label asks."""
+
+    def __init__(self, shapes):
+        self.shapes, self._covered = shapes, []
+
+    def pixels(self):
+        self._covered += [cover(shape) for shape in self.shapes[len(self._covered):]]
+        return np.concatenate(self._covered)
+
+
 def cover(shape):
     """Pixels (n, 2) that a shape covers, for labels to keep off; tints cover none."""
     if isinstance(shape, Path):
@@ -47,20 +58,20 @@ def clip(points, frame):
 def near(point, label, color, taken, frame, bold=False, size=13.0):
     """A label beside a point, where it covers least."""
     width, height = text_size(label, size)
-    x, y = free_spot(point, (width * (1.1 if bold else 1), height), taken, frame)
+    x, y = free_spot(point, (width * (1.1 if bold else 1), height), taken.pixels(), frame)
     return Words(x, y + 0.97 * size, label, color, size, bold=bold)
 
 
 def along_line(points, label, color, taken, frame, size=12.5):
     """A label along a polyline, above or below it, where it covers least."""
     along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
-    half, best = text_size(label, size)[0] / 2, None
+    half, best, pixels = text_size(label, size)[0] / 2, None, taken.pixels()
     for share in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82, 0.1, 0.9):
         at = np.clip(share * along[-1], min(half + 4, along[-1] / 2), max(along[-1] - half - 4, along[-1] / 2)) + np.array([-half, 0, half])
         start, middle, end = np.column_stack([np.interp(at, along, points[:, i]) for i in (0, 1)])
         direction = (end - start) / max(np.hypot(*(end - start)), 1e-9) * (1 if end[0] >= start[0] else -1)
         normal = np.array([-direction[1], direction[0]])  # downwards
-        u, v = (taken - middle) @ direction, (taken - middle) @ normal
+        u, v = (pixels - middle) @ direction, (pixels - middle) @ normal
         for shift in (-6, 6 + 0.75 * size):
             hits = np.count_nonzero((abs(u) < half + 2) & (v > shift - 0.8 * size - 2) & (v < shift + 0.25 * size))
             corners = middle + np.array([-half, half])[:, None] * direction + (shift - 0.4 * size) * normal

@@ -141,7 +141,7 @@ def to_pixels(axes, height):
     """One function for each of the Axes, from data (x, y) of shape (n,) to pixels (n, 2), through the axes' own transform."""
     def through(transform):
         def pixels(x, y):
-            points = transform.transform(np.column_stack(np.broadcast_arrays(np.atleast_1d(x), np.atleast_1d(y))).astype(float))
+            points = transform.transform(np.array([x, y], float).reshape(2, -1).T)
             points[:, 1] = height - points[:, 1]
             return points
         return pixels
