@@ -8,6 +8,7 @@ import os
 import random
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from contextlib import redirect_stdout
@@ -246,6 +247,7 @@ def test_an_interrupted_run_goes_on(class_folder, tmp_path, monkeypatch):
 
     arguments = [FIRST, str(class_folder), "--out", str(tmp_path / "m.csv"), "--workers", "1"]
     monkeypatch.setattr(command, "grade_one", stops_after_two)
+    monkeypatch.setattr(command, "_own_code", lambda: "this version")
     assert command.main(arguments) == 130
     kept = (tmp_path / "m.csv.partial").read_text(encoding="utf-8").splitlines()
     assert not (tmp_path / "m.csv").exists() and len(kept) == 2
@@ -583,3 +585,29 @@ def test_checks_know_no_answer_in_the_sandbox():
     (value,), _ = values_inside("verdict = rl.check('01.gemm-flops', 2.147)\nreturn [verdict.right, verdict.message]")
     assert value["value"][0] is False and "no reference" in value["value"][1]
     assert rl.check("01.gemm-flops", 2.147).right
+
+
+def test_nbgrader_takes_the_solutions_in(tmp_path):
+    """A school's own way: nbgrader makes the assignment, then autogrades a good and an untouched copy."""
+    from nbgrader.api import Gradebook
+    shutil.copy(ROOT / "solutions/nbgrader_config.py", tmp_path)
+    shutil.copytree(ROOT / "solutions" / FIRST, tmp_path / "source" / FIRST)
+
+    def nbgrader(*arguments):
+        tools = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        done = subprocess.run(["nbgrader", *arguments], cwd=tmp_path, env=tools, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    nbgrader("generate_assignment", FIRST)
+    released = json.loads((tmp_path / "release" / FIRST / f"{FIRST}.ipynb").read_text(encoding="utf-8"))
+    assert [source(cell) for cell in released["cells"]] == [source(cell) for cell in read("exercises", FIRST)["cells"]]
+    good = {cell["id"]: cell["source"] for cell in read("solutions", FIRST)["cells"]}
+    for student, answers in {"good": good, "untouched": {}}.items():
+        book = json.loads(json.dumps(released))
+        for cell in book["cells"]:
+            if cell["id"] in answers and cell["metadata"].get("nbgrader", {}).get("solution"):
+                cell["source"] = answers[cell["id"]]
+        write(tmp_path / "submitted" / student / FIRST, **{FIRST: book})
+    nbgrader("autograde", FIRST)
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
+        scores = {student: book.find_submission(FIRST, student) for student in ("good", "untouched")}
+        assert {student: (found.score, found.max_score) for student, found in scores.items()} == {"good": (5, 9), "untouched": (0, 9)}

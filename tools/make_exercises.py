@@ -7,10 +7,10 @@ How to write solutions/<lesson>/<lesson>.ipynb (solutions/01_arithmetic_intensit
 
 * A marked question is two cells. The first, with the function's name as its cell id, defines the function; the answer stands between
   `### BEGIN SOLUTION` and `### END SOLUTION`, which become `return ...`. The second, id `test_<function>`, starts with a visible
-  `rl.check("01.x-name", function)`, and then, between `### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS`, one call of
-  `roofline_lib.grading.marked`: edge cases, how to draw more (20 are drawn), and what of the library is out of reach. Name whole modules
-  there, or the other ways to the same number stay open. Arguments are numbers, texts and lists; so are answers. Draw no input where two
-  honest ways to compute differ by rounding alone.
+  `rl.check("01.x-name", function)`, and then, between `### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS`, imports
+  `roofline_lib.grading.marked` and calls it once: edge cases, how to draw more (20 are drawn), and what of the library is out of
+  reach. Name whole modules there, or the other ways to the same number stay open. Arguments are numbers, texts and lists; so are answers.
+  Draw no input where two honest ways to compute differ by rounding alone, and let no constant be right for most of them.
 * A practice question is one cell, `rl.check("01.x-name", ...)`; its Question stands in roofline_lib/questions/exercises01.py.
 * The open question is a text cell that holds `### BEGIN SOLUTION` and `### END SOLUTION` around model answer and rubric.
 
