@@ -8,7 +8,7 @@ import numpy as np
 _PREFIXES = [(1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""),
              (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p")]
 _SCALE = {prefix: scale for scale, prefix in _PREFIXES} | {"K": 1e3, "u": 1e-6, "μ": 1e-6} | {
-    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
 _SYMBOL = {"byte": "B", "byte/s": "B/s"}
 _PREFIXED = ("byte", "byte/s", "FLOP", "FLOP/s", "s", "Hz", "token/s", "W")
 _BASE = {"B": "byte", "byte": "byte", "bytes": "byte", "b/s": "bit/s", "bit/s": "bit/s", "B/s": "byte/s", "byte/s": "byte/s",
@@ -35,8 +35,8 @@ def quantity(value, unit, digits=3):
     value = number("value", value, unit or "no unit", single=True)
     scale, prefix = 1.0, ""
     if unit in _PREFIXED and value:
-        rounded = abs(float(f"{value:.{digits}g}"))
-        scale, prefix = next((p for p in _PREFIXES if rounded >= p[0]), _PREFIXES[-1])
+        value = float(f"{value:.{digits}g}")  # before the prefix is chosen: 999.6 MB reads 1 GB
+        scale, prefix = next((p for p in _PREFIXES if abs(value) >= p[0]), _PREFIXES[-1])
     gap = "" if unit == "%" else " "
     return f"{significant(value / scale, digits)}{gap}{prefix}{_SYMBOL.get(unit, unit)}".rstrip()
 
@@ -54,7 +54,7 @@ def significant(value, digits=3):
 def parse_quantity(text):
     """(value in base units, base unit, prefix) of a text such as "2.147 GFLOP", "1,000 MiB", "16.8 us"; ValueError if it is none."""
     # commas and underscores only between groups of three: a decimal comma, as in 2,14, is asked about and not read as 214
-    match = re.fullmatch(r"\s*([-+]?(?:(?:\d{1,3}(?:[,_]\d{3})+|\d+)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\d.,_])\s*(.*?)\s*", str(text))
+    match = re.fullmatch(r"\s*([-+]?(?:(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)(?![\d.,_])\s*(.*?)\s*", str(text))
     if not match:
         raise ValueError(f"{text!r} is no number with a unit, such as '2.147 GFLOP'")
     number, unit = float(re.sub("[,_]", "", match[1])), match[2]

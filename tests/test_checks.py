@@ -1,0 +1,298 @@
+"""Judging answers: never an exception, never a wrong verdict, and each slip named where it shows."""
+
+import ast
+import io
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import roofline_lib as rl
+from roofline_lib import checks
+from roofline_lib.checks import Question, check, within
+from roofline_lib.questions import all_questions
+from roofline_lib.text import parse_quantity
+
+SLIPS = tomllib.loads((Path(rl.__file__).parent / "data" / "slips.toml").read_text(encoding="utf-8"))
+QUESTIONS = {question.id: question for question in all_questions()}
+CHOICES, FUNCTIONS = [q for q in QUESTIONS.values() if q.choices], [q for q in QUESTIONS.values() if q.inputs]
+NUMBERS = [q for q in QUESTIONS.values() if not q.choices and not q.inputs]
+PREFIXES = ["", "k", "K", "M", "G", "T", "P", "m", "u", "µ", "n", "Ki", "Mi", "Gi", "Ti"]
+UNITS = {"FLOP": ["FLOP", "FLOPs"], "FLOP/s": ["FLOP/s", "FLOPS"], "byte": ["B", "byte", "bytes"], "byte/s": ["B/s", "byte/s"],
+         "s": ["s", "sec"], "Hz": ["Hz"], "token/s": ["token/s", "tokens/s"], "W": ["W"]}
+
+
+def spelled(base):
+    """Every way to write a unit with its prefix, and what it multiplies by."""
+    units = [f"{prefix}{unit}" for unit in UNITS.get(base, [base]) for prefix in (PREFIXES if base in UNITS else [""])]
+    return [(unit, parse_quantity(f"1 {unit}")[0]) for unit in units]
+
+
+# --- never raises -----------------------------------------------------------------------------------------------------
+
+class Hostile:
+    """Every method of it raises."""
+
+    how = RuntimeError
+
+    def __getattribute__(self, name):
+        raise object.__getattribute__(self, "how")(f"no {name}")
+
+    def refuse(self, *_):
+        raise object.__getattribute__(self, "how")("\ud800")
+
+    __repr__ = __str__ = __float__ = __int__ = __index__ = __len__ = __iter__ = __eq__ = __bool__ = __array__ = __call__ = __hash__ = refuse
+
+
+class Leaving(Hostile):
+    how = SystemExit
+
+
+class Half(str):
+    """A text whose own methods fail."""
+
+    def strip(self, *_):
+        raise RuntimeError("\ud800")
+
+    __str__ = __repr__ = strip
+
+
+ENDLESS = []
+ENDLESS.append(ENDLESS)
+ODD = [Hostile(), [Hostile()], Leaving(), [Leaving()], Half("2"), ENDLESS, [ENDLESS], 10**400, -(10**5000), b"2.147 GFLOP", True, np.True_,
+       2 + 1j, np.complex64(2 + 1j), np.array([]), np.array([[1.0, 2.0]]), np.array(["x", None]), {}, {1: 2}, object, type, print, Leaving,
+       ..., None, "", "  ", "\ud800", "9" * 9999, "GFLOP", float("nan"), float("inf"), "nan GB", rl.Work(1, 1), np.datetime64("2020"),
+       range(3), iter([1]), NotImplemented, RecursionError("x"), memoryview(b"2"), lambda *_: Hostile(), lambda *_: Leaving(),
+       lambda *_: exit(), lambda *_: 1 / 0, lambda: 1, lambda *_: ENDLESS, lambda *_: np.array([1, 2])]
+ANYTHING = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.complex_numbers(), st.binary(), st.text(st.characters()),
+              st.fractions(), st.decimals(), st.from_regex(r"[-+]?[0-9.,_]+(e[0-9]+)? ?[kMGT]?(FLOP|B|s|%)?(/s)?")),
+    lambda inner: st.one_of(st.lists(inner), st.tuples(inner), st.dictionaries(st.text(), inner)), max_leaves=5)
+
+
+@pytest.mark.parametrize("question", [NUMBERS[0], NUMBERS[-1], CHOICES[0], FUNCTIONS[0]], ids=lambda q: q.id)
+def test_odd_answers_are_wrong_and_nothing_worse(question):
+    for i in range(len(ODD)):
+        verdict = check(question, ODD[i])
+        assert not verdict.right and not verdict.slips and verdict.message, i
+
+
+@given(st.sampled_from([*QUESTIONS.values()]), ANYTHING)
+def test_never_raises(question, answer):
+    for asked in (question, question.id):
+        verdict = check(asked, answer)
+        assert verdict.right in (True, False) and set(verdict.slips) <= set(SLIPS) and verdict.message
+
+
+@given(ANYTHING)
+def test_never_raises_for_a_question_that_is_none(question):
+    assert not check(question, 3).right and not check(question).right
+    assert not any(check(odd, 3).right for odd in ODD)
+
+
+@pytest.mark.parametrize("broken", [
+    Question("x", "?", reference=lambda: 1 / 0), Question("x", "?", reference=lambda: 1.0, unit="Gflip"),
+    Question("x", "?", reference=lambda: "no number"), Question("x", "?", reference=lambda: 1.0, slips={"mac-is-flop": lambda: 1 / 0}),
+    Question("x", "?", reference=lambda: 1.0, slips={"a teacher's own": lambda: 2.0}),
+    Question("x", "?", reference=lambda n: 1 / 0, inputs=lambda: [(1,)]), Question("x", "?", reference=lambda: "a", choices=("a", 2))])
+def test_never_raises_for_a_broken_question(broken):
+    for answer in (2.0, "2 GB", "b", lambda n: 2.0):
+        assert not check(broken, answer).right
+
+
+def test_only_a_key_press_interrupts():
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check(FUNCTIONS[0], stopped)
+
+
+def test_a_terminal_without_unicode_is_no_excuse(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    assert check(Question("x", "?", reference=lambda: 3e-6, unit="µs"), 3.0).right
+    assert not check(Question("x", "\ud800?", reference=lambda: 3e-6, unit="µs")).answered
+
+
+# --- never a wrong verdict --------------------------------------------------------------------------------------------
+
+@given(st.sampled_from(NUMBERS), st.floats(-1, 1), st.data())
+def test_right_means_inside_the_tolerance(question, where, data):
+    reference, tolerance = float(question.reference()), question.tolerance
+    value = reference * (1 + tolerance * (1 - 1e-9) * where)  # a shade inside: writing and reading rounds
+    scale, base = question.scale_and_base
+    unit, factor = data.draw(st.sampled_from(spelled(base)))
+    answers = [value / scale, np.float64(value / scale), np.array(value / scale), [value / scale], f"{value / factor!r} {unit}",
+               f"{value / factor!r}{unit}"]
+    if tolerance == 0:
+        answers = [reference / scale, repr(reference / scale)]
+    for answer in answers:
+        assert check(question, answer).right, answer
+        assert check(question.id, answer).slips == ()
+
+
+@given(st.sampled_from(NUMBERS), st.floats(1e-6, 20), st.booleans(), st.data())
+def test_wrong_means_outside_the_tolerance(question, beyond, above, data):
+    reference, scale = float(question.reference()), question.scale_and_base[0]
+    off = question.tolerance * (1 + 1e-9) + beyond * max(question.tolerance, 1e-6)
+    value = reference * (1 + off if above else 1 - off)
+    unit, factor = data.draw(st.sampled_from(spelled(question.scale_and_base[1])))
+    for answer in (value / scale, f"{value / factor!r} {unit}", -reference / scale):
+        verdict = check(question, answer)
+        assert not verdict.right and verdict.answered and verdict.message.count("not right") == 1
+
+
+@pytest.mark.parametrize("question", CHOICES, ids=lambda q: q.id)
+def test_choices(question):
+    assert question.reference() in question.choices and len(set(map(str.lower, question.choices))) == len(question.choices) >= 2
+    for letter, choice in zip("abcdefgh", question.choices, strict=False):
+        for answer in (choice, f" {choice.upper()} ", letter):
+            assert check(question, answer).right == (choice == question.reference())
+    for answer in ("neither of them", 17.5, [], True):
+        assert not check(question, answer).right and "is none of the choices" in check(question, answer).message
+
+
+@pytest.mark.parametrize("question", FUNCTIONS, ids=lambda q: q.id)
+def test_functions(question):
+    assert check(question, question.reference).right and len(question.inputs()) >= 2
+    assert not check(question, lambda *arguments: "neither").right and not check(question, 3).right
+    for untouched in (lambda *_: None, lambda *_: ..., ...):
+        assert not check(question, untouched).answered
+    for name, slip in question.slips.items():
+        assert name in check(question, slip).slips
+
+
+def test_a_slip_of_a_function_must_fit_every_input():
+    question = Question("x", "?", reference=lambda n: 2.0 * n**3, inputs=lambda: [(2,), (10,)], slips={"mac-is-flop": lambda n: n**3})
+    assert check(question, lambda n: n**3).slips == ("mac-is-flop",)
+    assert check(question, lambda n: 4 * n).slips == ()  # 8 at n = 2, by chance
+    assert "raised ZeroDivisionError: division by zero" in check(question, lambda n: 1 / 0).message
+
+
+def test_a_choice_named_like_a_letter_is_the_choice():
+    question = Question("x", "Which?", reference=lambda: "a", choices=("b", "a"))
+    assert check(question, "a").right and not check(question, "b").right
+
+
+# --- the questions themselves -----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_question_is_sound(question):
+    assert re.fullmatch(r"\d\d\.[a-z0-9-]+", question.id) and question.prompt and question.hint and 0 <= question.tolerance <= 0.05
+    assert set(question.slips) <= set(SLIPS)
+    if question in NUMBERS:
+        reference = float(question.reference())
+        assert question.scale_and_base[0] > 0 and np.isfinite(reference) and reference != 0
+        for name, slip in question.slips.items():
+            assert abs(slip() / reference - 1) > question.tolerance + 0.004, f"{name} is hardly apart from the answer"
+            assert name in check(question, slip() / question.scale_and_base[0]).slips
+    elif question in CHOICES:
+        assert all(slip() in question.choices and slip() != question.reference() for slip in question.slips.values())
+
+
+def test_ids_are_unique_and_unknown_ones_get_the_nearest():
+    assert len(QUESTIONS) == len(all_questions())
+    message = check("01.gemm-flop", 3).message
+    assert "question '01.gemm-flop' is not known; nearest: 01.gemm-flops" in message
+
+
+def test_no_typed_keys():
+    """A reference is computed: no lambda of a question's reference is a bare number."""
+    for path in Path(checks.__file__).parent.glob("questions/*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for keyword in getattr(call, "keywords", ()):
+                body = getattr(keyword.value, "body", None)
+                assert not (keyword.arg == "reference" and isinstance(body, ast.Constant) and isinstance(body.value, int | float)), path
+
+
+def test_where_there_are_no_references_it_says_so(monkeypatch):
+    checks._questions.cache_clear()
+    monkeypatch.setitem(sys.modules, "roofline_lib.questions", None)
+    try:
+        assert "no references here" in check("01.gemm-flops", 3).message
+    finally:
+        checks._questions.cache_clear()
+
+
+# --- slips ------------------------------------------------------------------------------------------------------------
+
+def asks(reference, unit="", **slips):
+    return Question("99.made", "?", reference, unit, {name.replace("_", "-"): slip for name, slip in slips.items()})
+
+
+A100, LLAMA = rl.machine("A100 40GB SXM"), rl.transformer("llama-3-8b")
+PEAK = asks(lambda: rl.machine("H100 SXM").peak("bf16"), "TFLOP/s", sparse_peak=lambda: 2 * rl.machine("H100 SXM").peak("bf16"))
+USED = asks(lambda: 100 * 400e12 / rl.machine("H100 SXM").peak("bf16"), "%",
+            sparse_peak=lambda: 50 * 400e12 / rl.machine("H100 SXM").peak("bf16"))
+RIDGE = asks(lambda: rl.machine("H100 SXM").ridge_point("bf16"), "FLOP/byte",
+             wrong_chip=lambda: rl.machine("H100 PCIe").ridge_point("bf16"))
+COUNT = asks(lambda: rl.gemm(4096, 4096, 4096).flops, "GFLOP", mac_is_flop=lambda: rl.gemm(4096, 4096, 4096).flops / 2)
+LANES = asks(lambda: rl.peak_flops(108, 64, 1.41e9), "TFLOP/s", mac_is_flop=lambda: rl.peak_flops(108, 64, 1.41e9, 1))
+SCORES = asks(lambda: rl.attention(1, 32, 32, 4096, 4096, 128, causal=True).flops, "GFLOP",
+              causal_half=lambda: rl.attention(1, 32, 32, 4096, 4096, 128).flops,
+              mac_is_flop=lambda: 2 * rl.attention(1, 32, 32, 4096, 4096, 128, causal=True).flops)
+CACHE = asks(lambda: 4096 * LLAMA.kv_bytes_per_token(), "MB",
+             heads_not_kv_heads=lambda: 4096 * LLAMA.kv_bytes_per_token() * LLAMA.heads / LLAMA.kv_heads,
+             elements_not_bytes=lambda: 4096 * LLAMA.kv_bytes_per_token("int8"))
+SQUARE = asks(lambda: rl.gemm(4096, 4096, 4096).bytes_moved, "MB", forgot_c=lambda: 2 / 3 * rl.gemm(4096, 4096, 4096).bytes_moved,
+              read_c=lambda: rl.gemm(4096, 4096, 4096, beta=1).bytes_moved,
+              elements_not_bytes=lambda: rl.gemm(4096, 4096, 4096, "int8").bytes_moved,
+              wrong_width=lambda: rl.gemm(4096, 4096, 4096, "bf16").bytes_moved)
+ADA = asks(lambda: rl.machine("RTX 4090").peak("fp16"), "TFLOP/s", accumulate_width=lambda: rl.machine("RTX 4090").peak("fp16", "fp16"))
+BATCH = asks(lambda: float(rl.critical_batch(4096, 4096, "house chip", "bf16")),
+             rule_for_exact=lambda: rl.machine("house chip").ridge_point("bf16"))
+LEVEL = asks(lambda: rl.gemm(4096, 4096, 4096).intensity, "FLOP/byte", which_memory=lambda: rl.tiled_gemm(4096, 4096, 4096, 128).intensity)
+REUSE = Question("99.made", "?", lambda: "best", choices=("best", "worst"), slips={"no-reuse-is-best": lambda: "worst"})
+BOOST = asks(lambda: 100 * 25.423e12 / rl.peak_flops(36, 128, 2.79e9), "%",
+             clock_nominal=lambda: 100 * 25.423e12 / rl.peak_flops(36, 128, 2.572e9))
+TRIAD = asks(lambda: 1e9 / A100.bandwidth(), "ms", sustained_not_peak=lambda: 1e9 / (0.87 * A100.bandwidth()))
+EDGES = asks(lambda: rl.tile_count(257, 257, 128), ragged_edge=lambda: (257 / 128) ** 2)
+
+
+@pytest.mark.parametrize(("question", "answer", "slips"), [
+    (PEAK, "1979 TFLOP/s", "sparse-peak"), (PEAK, 989, ""), (USED, "20.2 %", "sparse-peak"), (USED, 40.4, ""), (RIDGE, 378, "wrong-chip"),
+    (COUNT, "68.7 GFLOP", "mac-is-flop"), (COUNT, "68.7 GMAC", "mac-is-flop"), (COUNT, "137.4 GFLOP/s", "flops-rate"),
+    (COUNT, "137.4 MFLOP", "giga-slip"), (COUNT, 137_439, "giga-slip"), (COUNT, "137,439 MFLOP", ""), (LANES, 9.75, "mac-is-flop"),
+    (LANES, "19.5 GFLOP", "flops-rate"), (LANES, "19.5 TFLOPS", ""),
+    (SCORES, "274.9 GFLOP", "causal-half mac-is-flop"), (SCORES, "137.5 GFLOP", ""),
+    (CACHE, "2.147 GB", "heads-not-kv-heads"), (CACHE, 512, "gib-for-gb"), (CACHE, "512 MiB", ""), (CACHE, "0.5 GB", "gib-for-gb"),
+    (CACHE, 524.3, "gib-for-gb"), (CACHE, "268.4 MB", "elements-not-bytes"), (CACHE, "0.537 MB", "giga-slip"), (CACHE, "537 GB/s", ""),
+    (SQUARE, "134.2 MB", "forgot-c"), (SQUARE, "268.4 MB", "read-c"), (SQUARE, "50.3 MB", "elements-not-bytes"),
+    (SQUARE, "100.7 MB", "wrong-width"), (SQUARE, "192 MB", "gib-for-gb"), (SQUARE, "192 MiB", ""), (SQUARE, "201.3 MiB", "gib-for-gb"),
+    (ADA, "330.3 TFLOP/s", "accumulate-width"), (BATCH, 150, "rule-for-exact"),
+    (BATCH, "162", ""), (LEVEL, 31.5, "which-memory"), (REUSE, "worst", "no-reuse-is-best"),
+    (BOOST, "107.3 %", "clock-nominal"), (BOOST, "98.9%", ""), (TRIAD, "739 µs", "sustained-not-peak"), (TRIAD, "643 us", ""),
+    (EDGES, 4.03, "ragged-edge"), (EDGES, 9, "")])
+def test_each_slip_is_named_and_no_other(question, answer, slips):
+    verdict = check(question, answer)
+    right = not slips and answer != "537 GB/s"
+    assert verdict.right == right and verdict.slips == tuple(slips.split())
+    for name in slips.split():
+        assert f"Looks like {name}: {SLIPS[name]}" in verdict.message
+
+
+def test_every_slip_can_show():
+    made = [q for name, q in globals().items() if isinstance(q, Question)]
+    assert set(SLIPS) == {name for q in [*made, *QUESTIONS.values()] for name in q.slips} | {"flops-rate", "giga-slip", "gib-for-gb"}
+
+
+# --- what the learner reads -------------------------------------------------------------------------------------------
+
+def test_messages(capsys):
+    assert check("01.gemm-flops").message.startswith("01.gemm-flops: not answered yet. Two 1024 x 1024 fp32")
+    verdict = check("01.gemm-flops", "1.074 GFLOP")
+    assert capsys.readouterr().out.splitlines()[1:] == verdict.message.splitlines()
+    lines = verdict.message.splitlines()
+    assert lines[0] == "01.gemm-flops: not right: you say 1.074 GFLOP." and lines[1].startswith("  Looks like mac-is-flop: ")
+    assert lines[2].startswith("  Hint: ") and lines[3] == "  Computed: 2.147 GFLOP."  # the hint comes before the answer
+    assert check("01.gemm-flops", "2.147 GFLOP").message == "01.gemm-flops: right. You say 2.147 GFLOP; computed: 2.147 GFLOP."
+    assert "'2,14 GFLOP' is no number with a unit" in check("01.gemm-flops", "2,14 GFLOP").message
+    assert "you gave '2 GB', asked for is GFLOP" in check("01.gemm-flops", "2 GB").message
+    assert "[1, 2] is not one number" in check("01.gemm-flops", [1, 2]).message
+    assert "asked for is a plain number" in check(BATCH, "162 GB").message and check(BATCH, "16,200 %").right
+    assert check(asks(lambda: 2e12, "TB/s"), "16 Tbit/s").right and within(2e12, 2e12, 0)
