@@ -64,6 +64,13 @@ class Machine:
         for name, value in {"peaks": peaks, "bandwidths": bandwidths, "capacities": capacities, "details": self.details}.items():
             object.__setattr__(self, name, dict(value))
 
+    @classmethod
+    def from_record(cls, record):
+        """The roofs that a machine kept up, from its measurement record (`roofline_lib.measuring`): its best rates and bandwidths."""
+        found, kept_up = record["machine"], record["sustained"]
+        return cls(f"{found['name']}, measured", kept_up["peaks"], kept_up["bandwidths"], found["capacities"], units=found["units"],
+                   kind=found["kind"], unit_name=found["unit_name"])
+
     @property
     def precisions(self):
         """The precisions that have a peak here."""
@@ -83,7 +90,7 @@ class Machine:
         if accumulate is None:
             return self.peaks[precision][0]
         if not isinstance(accumulate, str) or accumulate not in options:
-            raise unknown(f"a {precision} peak of {self.name}: accumulate", accumulate, [str(a) for a in options])
+            raise unknown(f"a {precision} peak of {self.name}: accumulate", accumulate, [a or "(not said)" for a in options])
         return options[accumulate]
 
     def peak(self, precision, accumulate=None):
