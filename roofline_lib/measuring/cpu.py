@@ -17,13 +17,14 @@ from roofline_lib.chains import chain_cost
 from roofline_lib.measuring.record import Setup, point, settle
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
+from roofline_lib.peaks import peak_flops
+from roofline_lib.precisions import bytes_per_element
 
 TYPES = {"fp64": np.float64, "fp32": np.float32}
 CHAIN = (4096, 64, 4096, 1)
 CHAIN_ORDERS = {"(AB)c": ((0, 1), 2), "A(Bc)": (0, (1, 2))}
-# arrays that one pass touches, and FLOP per element
-STREAMS = {"read": (1, 2), "copy": (2, 0), "scale": (2, 1), "triad": (3, 2)}
-TRIAD_CHUNK = 1 << 15  # elements: three chunks stay in a 1 MiB L2, so numpy's two passes cost one trip to memory
+# arrays in memory, elements moved and FLOP for each element of the result; numpy's triad is two passes: a = 3 c, then a = a + b
+STREAMS = {"read": (1, 1, 2), "copy": (2, 2, 0), "scale": (2, 2, 1), "triad": (3, 5, 2)}
 VECTOR_FLAGS = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16")
 BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -38,6 +39,13 @@ def prepare(threads, quick, repeats):
     absent = [{"what": "gemm fp16", "why": "numpy has no half-precision BLAS; it would time conversions"},
               {"what": "chain_width", "why": "a dependent chain cannot be written in numpy"}]
     return Setup(machine, blas, {"threads": threads, "pinned_by": pinned_by}, _jobs(quick, threads, repeats), absent)
+
+
+def counted_peaks(machine, fma_units=2):
+    """{precision: FLOP/s} of a record's CPU: cores x FMA units x lanes x 2 x nominal clock. That a core has two FMA units is assumed."""
+    bits = 512 if "avx512f" in machine["vector_flags"] else 256
+    return {precision: peak_flops(machine["units"], fma_units * bits / (8 * bytes_per_element(precision)), machine["clock"])
+            for precision in TYPES}
 
 
 def _pin(threads):
@@ -74,7 +82,7 @@ def _stream(family, size, threads, timing):
 
     Each thread has its own slice, except in `read`, which is a BLAS dot product and shares the work out itself.
     """
-    arrays, flops = STREAMS[family]
+    arrays, moved, flops = STREAMS[family]
     parts = 1 if family == "read" else threads
     n = max(1, int(size) // (8 * arrays * parts))
     rng = np.random.default_rng(1)
@@ -87,7 +95,7 @@ def _stream(family, size, threads, timing):
 
         seconds = _timed(run, *timing)
     elements = float(n * parts)
-    return point(family, "fp64", {"elements": elements}, Work(flops * elements, 8 * arrays * elements), seconds, 8 * arrays * elements)
+    return point(family, "fp64", {"elements": elements}, Work(flops * elements, 8 * moved * elements), seconds, 8 * arrays * elements)
 
 
 def _repeat(one_pass, arrays, count):
@@ -96,10 +104,8 @@ def _repeat(one_pass, arrays, count):
 
 
 def _triad(a, b, c):
-    for start in range(0, a.size, TRIAD_CHUNK):
-        part = slice(start, start + TRIAD_CHUNK)
-        np.multiply(c[part], 3.0, out=a[part])
-        np.add(a[part], b[part], out=a[part])
+    np.multiply(c, 3.0, out=a)
+    np.add(a, b, out=a)
 
 
 PASSES = {"read": lambda a: np.dot(a, a), "copy": np.copyto, "scale": lambda a, b: np.multiply(b, 3.0, out=a), "triad": _triad}

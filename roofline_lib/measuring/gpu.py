@@ -14,7 +14,7 @@ import numpy as np
 from roofline_lib.chains import chain_cost
 from roofline_lib.measuring import cuda
 from roofline_lib.measuring.clocks import Nvml, Sampler
-from roofline_lib.measuring.cpu import CHAIN, CHAIN_ORDERS, STREAMS
+from roofline_lib.measuring.cpu import CHAIN, CHAIN_ORDERS
 from roofline_lib.measuring.record import Setup, point, settle
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
@@ -23,6 +23,7 @@ PRECISIONS = ("bf16", "fp16", "tf32", "fp32", "fp8")
 LAYER = (16384, 4096)  # N and K of the sweep over M
 ROWS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 ORDERS = (64, 80, 96, 128, 192, 256, 384, 512, 640, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
+STREAMS = {"read": (1, 1), "copy": (2, 0), "scale": (2, 1), "triad": (3, 2)}  # arrays, FLOP for each element; one kernel each
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 STEPS = 1 << 19
 
