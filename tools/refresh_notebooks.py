@@ -38,11 +38,22 @@ def refreshed(text, folder, timeout=120):
         resources={"metadata": {"path": str(folder)}},
     ).execute()
     for cell in code_cells(notebook):
-        cell.outputs = timed.get(cell.id, cell.outputs)
+        cell.outputs = timed.get(cell.id, joined(cell.outputs))
         for output in cell.outputs:
             output.get("data", {}).pop(WIDGET_VIEW, None)
     notebook.metadata = metadata_of(notebook)  # nbclient wrote the interpreter's version into it
     return nbformat.writes(notebook) + "\n"  # nbformat sorts the keys
+
+
+def joined(outputs):
+    """The outputs with what a cell prints in one piece: a kernel sends it in as many as its own clock falls into."""
+    result = []
+    for output in outputs:
+        if result and output.output_type == result[-1].output_type == "stream" and output.name == result[-1].name:
+            result[-1].text += output.text
+        else:
+            result.append(output)
+    return result
 
 
 def cleaned(notebook):
