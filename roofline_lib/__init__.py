@@ -42,6 +42,7 @@ from roofline_lib.tiling import (
     tiled_gemm,
     wave_efficiency,
 )
+from roofline_lib.training import TrainingMemory, training_flops, training_memory, training_step
 from roofline_lib.transformer import Transformer, decode_tokens_per_second, transformer, transformers
 
 _LAZY = {"draw_roofline": "drawing", "GemmExplorer": "explorers.gemm", "TilingExplorer": "explorers.tiling",
