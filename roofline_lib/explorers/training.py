@@ -32,7 +32,7 @@ class TrainingExplorer(Explorer):
         super().__init__(
             Choice("model", name, models | ({name: model} if isinstance(model, Transformer) else {})),
             MachineChoice(machine),
-            Number("micro_batch", micro_batch, 1, 128, "sequences", "micro-batch (seqs)"),
+            Number("micro_batch", micro_batch, 1, 128, "sequences", "micro-batch"),
             Number("accumulation", accumulation, 1, 64, "micro-batches", "accumulated"),
             Number("tokens", tokens, 32, 2**17, "tokens a sequence", "tokens a seq."),
             Choice("keep", keep, KEEP, "kept"))
