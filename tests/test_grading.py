@@ -11,6 +11,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -411,9 +412,10 @@ def test_what_is_to_be_seen(user):
                                   "resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (0, 0))", "os.execv('/usr/bin/true', ['true'])",
                                   "os.posix_spawn(sys.executable, ['python'], {})", "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)",
                                   "os.sched_setaffinity(os.getppid(), {0})", "os.memfd_create('x')", "os.pidfd_open(os.getppid())",
-                                  "socket.socket(socket.AF_UNIX)", "os.chroot('/tmp')"])
+                                  "socket.socket(socket.AF_UNIX)", "os.chroot('/tmp')", "fcntl.fcntl(0, fcntl.F_SETOWN, os.getppid())",
+                                  "fcntl.fcntl(0, 10, 9)"])
 def test_system_calls_that_are_refused(user, call):
-    (value,), ended = values_inside(f"import os, socket, resource, sys\n{call}\nreturn 'done'")
+    (value,), ended = values_inside(f"import fcntl, os, socket, resource, sys\n{call}\nreturn 'done'")
     assert ended == "done" and value["error"].startswith("PermissionError"), value
 
 
@@ -432,6 +434,32 @@ def test_limits(user):
     assert values_inside("import os\nos._exit(3)") == ([], "stopped")
     threads = "import threading\ndone = []\nt = threading.Thread(target=done.append, args=(n,))\nt.start()\nt.join()\nreturn done"
     assert values_inside(threads)[0] == [{"value": [3]}]
+
+
+def test_nothing_is_left_running(user):
+    with sandbox.Sandbox(b'{"cells": []}') as box:
+        inner = Path(f"/proc/{box.process.pid}/task/{box.process.pid}/children").read_text().split()
+        assert inner
+    end = time.monotonic() + 5
+    while any(Path(f"/proc/{pid}/cwd").exists() for pid in inner) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not [pid for pid in inner if Path(f"/proc/{pid}/cwd").exists()]
+
+
+def test_a_sandbox_that_breaks_costs_the_question_that_broke_it(monkeypatch):
+    class Breaks(sandbox.Sandbox):
+        def ask(self, record, *rest, **options):
+            if record.get("name") == "layer_intensity":
+                self.process.kill()
+            return super().ask(record, *rest, **options)
+
+    data = json.dumps(solution(FIRST, solution_folders())).encode()
+    asked, tables = references(data, ["ada"], "")
+    monkeypatch.setattr("roofline_lib.grading.marks.Sandbox", Breaks)
+    got = grade_one(Submission("ada", data), asked, tables["ada"], 5)
+    assert {name: outcome.word for name, outcome in got.outcomes.items()} == {
+        name: "stopped" if name == "layer_intensity" else "right" for name in tables["ada"]}
+    assert got.note == "layer_intensity: stopped"
 
 
 def test_what_a_question_asks_for_is_out_of_reach(user):
@@ -471,7 +499,7 @@ def run_filter(program, number, arguments=(0, 0), arch=None, kind="x86_64"):
 
 @pytest.mark.parametrize("kind", lock.KINDS)
 def test_filter(kind):
-    _, clone, clone3, (kill, tgkill), prlimit, denied = lock._CALLS[kind]
+    _, clone, clone3, (kill, tgkill), prlimit, fcntl, denied = lock._CALLS[kind]
     calls = lock.program(77, kind)
 
     def verdict(number, *arguments, **rest):
@@ -481,6 +509,7 @@ def test_filter(kind):
     assert [verdict(kill, pid) for pid in (77, 1, 78, 0, 2**32 - 1)] == ["allow", *["refuse"] * 4]
     assert [verdict(tgkill, pid) for pid in (77, 1)] == ["allow", "refuse"]
     assert [verdict(prlimit, pid) for pid in (0, 77, 1)] == ["allow", "allow", "refuse"]
+    assert [verdict(fcntl, 4, command) for command in (1, 3, 4, 8, 10, 15)] == [*["allow"] * 3, *["refuse"] * 3]
     assert {verdict(number) for number in denied} == {"refuse"} and len(set(denied)) == len(denied)
     assert verdict(1 << 30) == "refuse" and verdict(0, arch=3) == "kill" and verdict({"x86_64": 0, "aarch64": 63}[kind]) == "allow"
 

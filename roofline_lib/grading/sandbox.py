@@ -27,7 +27,8 @@ from roofline_lib.grading.inside.lock import KINDS
 LINE = 8 << 20  # bytes of one reply, at most
 _USERS = 1_900_000_000  # from here on, user numbers that nobody has
 PATIENCE = 30  # seconds for the sandbox itself, besides what a question may take
-_INSIDE, _PACKAGES = Path(__file__).parent / "inside", Path(numpy.__file__).parents[1]
+_OWN, _PACKAGES = Path(roofline_lib.__file__).resolve().parent, Path(numpy.__file__).resolve().parents[1]
+_INSIDE = Path(__file__).parent / "inside"
 _SHARED = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/lib", "/lib32", "/lib64", "/libx32")
 
 RECIPE = """no sandbox here: {why}.
@@ -123,10 +124,12 @@ def wrap(user, library):
     else:
         binds["/python"] = ("--ro-bind", str(prefix))
         program = "/python" / program.relative_to(prefix)
-    binds |= {"/course/library": ("--ro-bind", str(library)), "/course/packages": ("--ro-bind", str(_PACKAGES)),
-              "/course/inside": ("--ro-bind", str(_INSIDE))}
-    if (_PACKAGES / "roofline_lib").is_dir():
-        binds["/course/packages/roofline_lib"] = ("--tmpfs",)
+    binds["/course/packages"] = ("--ro-bind", str(_PACKAGES))
+    for path, (how, here) in list(binds.items()):  # where these hold this package or its solutions, they stay out
+        for secret in (_OWN, _OWN.parent / "solutions"):
+            if how == "--ro-bind" and secret.is_dir() and secret.is_relative_to(here):
+                binds[f"{path}/{secret.relative_to(here)}"] = ("--perms", "0555", "--size", "4096", "--tmpfs")
+    binds |= {"/course/library": ("--ro-bind", str(library)), "/course/inside": ("--ro-bind", str(_INSIDE))}
     binds |= {f"/dev/{device}": ("--dev-bind", f"/dev/{device}") for device in ("null", "zero", "random", "urandom")}
     command = ["bwrap", "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
                "--unshare-cgroup-try", "--hostname", "sandbox", *user]
@@ -161,7 +164,7 @@ def library_copy(without):
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.chmod(folder, 0o755)
     package = Path(folder) / "roofline_lib"
-    shutil.copytree(Path(roofline_lib.__file__).parent, package,
+    shutil.copytree(_OWN, package,
                     ignore=shutil.ignore_patterns("questions", "grading", "__pycache__", "__main__.py"))
     left = set(without)
     for path in package.rglob("*.py"):

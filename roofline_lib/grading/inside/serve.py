@@ -131,10 +131,9 @@ def forked_answer(task, cells, locked):
     else:
         os.kill(pid, signal.SIGKILL)
         _, status, usage = os.wait4(pid, 0)
-    if status == 0 and ended == "stopped":
-        ended = "done"
-    elif usage.ru_utime + usage.ru_stime >= 0.9 * seconds:
-        ended = "out of time"
+    if ended == "stopped":
+        spent = usage.ru_utime + usage.ru_stime
+        ended = "done" if status == 0 else "out of time" if spent >= 0.9 * seconds else "stopped"
     return {"lines": output.decode("utf-8", "replace").splitlines(), "ended": ended}
 
 
