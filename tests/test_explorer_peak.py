@@ -76,9 +76,9 @@ def test_nonsense_is_refused_and_nothing_moves(name):
 @given(st.data())
 def test_any_settings_in_any_order(data):
     explorer = PeakExplorer()
-    for name in data.draw(st.lists(st.sampled_from([*RANGES, "machine", "precision", "accumulate"]), min_size=1, max_size=10)):
+    for name in data.draw(st.lists(st.sampled_from([*RANGES, "machine", "precision", "fp16_sums"]), min_size=1, max_size=10)):
         control = explorer.controls[name]
-        values = st.sampled_from(control.ladder if name in RANGES else sorted(control.options))
+        values = st.booleans() if name == "fp16_sums" else st.sampled_from(control.ladder if name in RANGES else sorted(control.options))
         control.value = data.draw(values, label=name)
         agrees(explorer)
 
@@ -90,10 +90,11 @@ def test_every_peak_of_the_catalogue_is_counted_from_its_own_factors(chip):
     missed = {**machine.details.get("identity_exceptions", {}), **machine.details.get("unchecked", {})}
     explorer.controls["machine"].value = chip
     for precision in machine.precisions:
-        for width in ("fp32", "fp16"):
-            explorer.controls["precision"].value, explorer.controls["accumulate"].value = precision, width
+        for narrow in (False, True):
+            explorer.controls["precision"].value, explorer.controls["fp16_sums"].value = precision, narrow
             assert explorer.controls["units"].value == machine.units
-            nominal = machine.peak(precision, width if len({p.accumulate for p in machine.peaks[precision]}) > 1 else None)
+            both = len({peak.accumulate for peak in machine.peaks[precision]}) > 1
+            nominal = machine.peak(precision, ("fp16" if narrow else "fp32") if both else None)
             assert f"nominal {rl.quantity(nominal, 'FLOP/s', 4)}" in lines(explorer)
             counted = next(point.y for point in marks(explorer, Point))
             assert precision in missed or counted == pytest.approx(nominal, rel=0.005)
@@ -126,7 +127,7 @@ def test_what_the_catalogue_does_not_know_is_said():
 def test_accumulate_width_and_sparsity_are_switches_where_they_mean_something():
     explorer = PeakExplorer("RTX 5090", "fp16")
     dense = next(point.y for point in marks(explorer, Point))
-    explorer.controls["accumulate"].value = "fp16"
+    explorer.controls["fp16_sums"].value = True
     assert next(point.y for point in marks(explorer, Point)) == 2 * dense
     explorer.controls["sparsity"].value = True
     agrees(explorer, sparse=True)
@@ -134,8 +135,8 @@ def test_accumulate_width_and_sparsity_are_switches_where_they_mean_something():
     assert explorer.now.hidden == ()
     explorer.controls["precision"].value = "fp32"  # lanes of their own, no tensor core: neither switch means anything
     agrees(explorer)
-    assert explorer.now.hidden == ("accumulate", "sparsity") and "zeros" not in explorer.readout
-    assert explorer.controls["accumulate"].layout.display == explorer.controls["sparsity"].layout.display == "none"
+    assert explorer.now.hidden == ("fp16_sums", "sparsity") and "zeros" not in explorer.readout
+    assert explorer.controls["fp16_sums"].layout.display == explorer.controls["sparsity"].layout.display == "none"
 
 
 def test_the_list_shows_every_peak_under_its_unit():
@@ -147,12 +148,12 @@ def test_the_list_shows_every_peak_under_its_unit():
 
 
 @pytest.mark.parametrize(("bad", "said"), [
-    ({"units": 0}, "units must be a whole number from 1 to 1024 (SMs or cores); got 0"),
+    ({"units": 0}, "units must be a whole number from 1 to 1024 (SMs, cores); got 0"),
     ({"clock": 2.572e9}, "clock must be a number from 0.1 to 6.0 (GHz); got 2572000000.0"),
     ({"lanes": 1.5}, "lanes must be a whole number from 1 to 1048576 (of a unit); got 1.5"),
     ({"measured": -1}, "measured must be a number from 0 to 20000 (TFLOP/s); got -1"),
     ({"precision": "fp12"}, "precision 'fp12' is not known; choose one of fp64, fp32"),
-    ({"accumulate": "fp8"}, "accumulate 'fp8' is not known; choose one of fp32, fp16"),
+    ({"fp16_sums": "fp16"}, "fp16_sums must be True or False; got 'fp16'"),
     ({"sparsity": 1}, "sparsity must be True or False; got 1"), ({"machine": "H1000"}, "machine 'H1000' is not known"),
     ({"machine": "house chip"}, "lanes must be given for fp32 on house chip")])
 def test_bad_arguments_say_what_would_do(bad, said):

@@ -14,58 +14,60 @@ _PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 _RECT, _HEIGHT, _CLOCKS = (76, 14, 314, 300), 402, (0.0, 6.0)
 _LIST = 408, 572, 632  # name, FLOP a clock and unit, TFLOP/s
 _BLANK = "\u2002"  # as wide as the dot
-_SPARSE = ("tensor core", "matrix core")  # the units whose headlines count 2:4 sparsity
 
 
 class PeakExplorer(Explorer):
     """units x lanes x FLOP per lane x clock, as a line over the clock, against the nominal peak and a measured rate.
 
-    A lane does one multiply-add a cycle, 2 FLOP. `machine` is a Machine or a name, `precision` and `accumulate` pick one of its peaks;
-    `clock` is in GHz, `measured` in TFLOP/s, 0 for none. `units`, `lanes` (of one unit) and `clock` are the peak's own unless given; a
-    machine, precision or accumulate width chosen later brings its own, and no measurement. `sparsity` counts the zeros that 2:4 sparsity
-    skips. Controls: the arguments' names.
+    A lane does one multiply-add a cycle, 2 FLOP. `machine` is a Machine or a name, `precision` picks one of its peaks, `fp16_sums` the
+    one that accumulates in fp16 where there are two; `clock` is in GHz, `measured` in TFLOP/s, 0 for none. `units`, `lanes` (of a unit)
+    and `clock` are the peak's own unless given; a peak chosen later brings its own, and no measurement. `sparsity` counts the zeros
+    that 2:4 sparsity skips. Controls: the arguments' names.
     """
 
     _bringing = False
 
-    def __init__(self, machine="RTX 5060 Ti", precision="fp32", accumulate="fp32", sparsity=False, *, units=None, lanes=None,
+    def __init__(self, machine="RTX 5060 Ti", precision="fp32", fp16_sums=False, sparsity=False, *, units=None, lanes=None,
                  flops_per_lane=2, clock=None, measured=0):
         chip, rate = MachineChoice(machine), Choice("precision", precision, _PRECISIONS)
-        sums = Choice("accumulate", accumulate, ("fp32", "fp16"), "sums kept in")
+        sums = Switch("fp16_sums", fp16_sums, "sums kept in fp16")
         self._sources = chip, rate, sums
         given = {"units": units, "lanes": lanes, "clock": clock}
-        own = _own(chip.chosen, _peak(chip.chosen, precision, accumulate))
+        own = _own(chip.chosen, _peak(chip.chosen, precision, fp16_sums))
         values = {name: own[name] if value is None else value for name, value in given.items()}
         for name, value in values.items():
             if value is None:
                 raise ValueError(f"{name} must be given for {precision} on {chip.value}, where the catalogue does not know it; got None")
         super().__init__(
             rate, chip, sums,
-            Number("units", values["units"], 1, 1024, "SMs or cores"),
+            Number("units", values["units"], 1, 1024, "SMs, cores"),
             Number("lanes", values["lanes"], 1, 2**20, "of a unit"),
             Number("flops_per_lane", flops_per_lane, 1, 16, "FLOP a cycle", "FLOP per lane", ladder=(1, 2, 4, 8, 16)),
             Number("clock", values["clock"], 0.1, 6.0, "GHz", whole=False, ladder=[step / 100 for step in range(10, 601)]),
             Number("measured", measured, 0, 20000, "TFLOP/s", "measured (TFLOP/s)", False, _rates()),
             Switch("sparsity", sparsity, "count the zeros of 2:4 sparsity"))
+        for box in (control.box for control in self.controls.values() if isinstance(control, Number)):
+            box.style.description_width, box.layout.width = "10.6em", "16.2em"  # the longest of their labels
 
     def _look(self, change=None):
         """A source brings its own figures with it; one picture is made for all of them together."""
         if self._bringing:
             return
         if change is not None and change["owner"] in self._sources:
+            machine, precision, fp16_sums = (source.chosen for source in self._sources)
+            own = _own(machine, _peak(machine, precision, fp16_sums)) | {"flops_per_lane": 2, "measured": 0}
             self._bringing = True
-            machine, precision, accumulate = (source.chosen for source in self._sources)
-            own = _own(machine, _peak(machine, precision, accumulate)) | {"flops_per_lane": 2, "measured": 0}
-            for name, value in own.items():
-                if value is not None:
-                    self.controls[name].value = value
-            self._bringing = False
+            try:
+                for name, value in own.items():
+                    self.controls[name].value = self.controls[name].value if value is None else value
+            finally:
+                self._bringing = False
         super()._look(change)
 
     @staticmethod
-    def scene(precision, machine, accumulate, units, lanes, flops_per_lane, clock, measured, sparsity):
-        peak = _peak(machine, precision, accumulate)
-        sparse = bool(sparsity and peak and peak.unit_kind in _SPARSE)
+    def scene(precision, machine, fp16_sums, units, lanes, flops_per_lane, clock, measured, sparsity):
+        peak = _peak(machine, precision, fp16_sums)
+        sparse = bool(sparsity and _skips_zeros(peak))
         per_lane, measured, nominal = flops_per_lane * (2 if sparse else 1), measured * 1e12, peak.flops if peak else 0
 
         def count(some_lanes, gigahertz=clock):
@@ -101,7 +103,7 @@ class PeakExplorer(Explorer):
         alt = (f"Performance over clock: a straight line from zero for {lanes:,} lanes, fainter ones for half and twice as many, level "
                f"lines for the nominal and the measured rate. Beside it the peaks of {machine.name} by the unit that gives them.")
         alike = len({one.accumulate for one in machine.peaks.get(precision, ())}) < 2
-        hidden = ("accumulate",) * alike + ("sparsity",) * (not peak or peak.unit_kind not in _SPARSE)
+        hidden = ("fp16_sums",) * alike + ("sparsity",) * (not _skips_zeros(peak))
         return Scene((axes,), tuple(marks), readout, alt, _HEIGHT, hidden)
 
 
@@ -133,10 +135,15 @@ def _listing(machine, chosen):
             yield (f"{'•' if here else _BLANK} {name}", each, significant(peak.flops / 1e12, 4)), here, INK
 
 
-def _peak(machine, precision, accumulate):
-    """The Peak meant; None where the machine has none. `accumulate` is asked for only where there is a choice."""
+def _peak(machine, precision, fp16_sums):
+    """The Peak meant, the first one where fp16 sums have none of their own; None where the machine has no such precision."""
     options = machine.peaks.get(precision, (None,))
-    return next((peak for peak in options if peak and peak.accumulate == accumulate), options[0])
+    return next((peak for peak in options if peak and peak.accumulate == "fp16" and fp16_sums), options[0])
+
+
+def _skips_zeros(peak):
+    """Whether headlines of such a peak may count 2:4 sparsity."""
+    return peak is not None and peak.unit_kind in ("tensor core", "matrix core") and peak.precision != "fp64"
 
 
 def _own(machine, peak):
