@@ -114,10 +114,10 @@ named("roof", roof.controls["precision"].picker, roof.stage.moving)
 roof"""
 
 
-def measure(names, keys, drags, config):
+def measure(names, keys, drags, config, chrome):
     """{name: {"ms": [...], "drags": [{changed, frames, blank, late}]}}; "ours, roof" steps a control that moves the roofs."""
     results = {name: {"ms": [], "drags": []} for name in (*names, "ours, roof")}
-    with tempfile.TemporaryDirectory() as folder, driver.browser() as chrome:
+    with tempfile.TemporaryDirectory() as folder:
         driver.write_notebook(f"{folder}/sliders.ipynb", COMMON, *(PEERS[name] for name in names), ROOF)
         with driver.jupyter(folder, config, windowing="none") as server:
             book = driver.Notebook(chrome, server, "sliders.ipynb", width=1400, height=1000)
@@ -136,6 +136,7 @@ def measure(names, keys, drags, config):
                         ready(book, name)
                         results[name]["drags"].append(book.drag(f".{name}-slider"))
                         progress.update()
+            book.close()
     return results
 
 
@@ -187,7 +188,8 @@ def main():
     if not driver.chromium():
         raise SystemExit(driver.HOW)
     config = None if arguments.default_server else driver.ROOT / "tools" / "jupyter_lab_config.py"
-    rows = table(measure(arguments.only, arguments.keys, arguments.drags, config))
+    with driver.browser() as chrome:
+        rows = table(measure(arguments.only, arguments.keys, arguments.drags, config, chrome))
     print(f"{'':12}{'median':>9}{'p95':>9}{'/interact':>11}{'/echo':>8}{'p95/echo':>10}{'frames':>8}{'blank':>7}{'late':>8}")
     for name, row in rows.items():
         print(f"{name:12}{row['median_ms']:6.0f} ms{row['p95_ms']:6.0f} ms{row.get('over_interact', float('nan')):11.3f}"

@@ -43,7 +43,7 @@ class Explorer(widgets.VBox):
         self._values = self.now = None
         self._one_at_a_time = RLock()  # sliders and cells may come in from two threads of one kernel
         grid = widgets.GridBox(list(controls), layout=widgets.Layout(
-            grid_template_columns="repeat(auto-fit, minmax(min(100%, 21em), 1fr))", grid_gap="2px 12px", max_width="700px",
+            grid_template_columns="repeat(auto-fit, minmax(min(100%, 24em), 1fr))", grid_gap="2px 12px", max_width="700px",
             overflow="hidden"))
         super().__init__([grid, self.stage], layout=widgets.Layout(overflow="hidden"))
         self.add_class("roofline-explorer").add_class(type(self).__name__)  # names for style sheets and tests

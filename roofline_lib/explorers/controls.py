@@ -64,7 +64,7 @@ class Number(Control):
         self.low, self.high, self.unit, self.whole = low, high, unit, whole
         self.ladder = [self._plain(step) for step in (log_ladder(low, high) if ladder is None else ladder)]
         self.box = widgets.FloatText(description=label or f"{name} ({unit})", continuous_update=False, step=1 if whole else None,
-                                     style={"description_width": "8.5em"}, layout=widgets.Layout(width="14.5em", flex="0 0 auto"))
+                                     style={"description_width": "10.5em"}, layout=widgets.Layout(width="15.8em", flex="0 0 auto"))
         self.slider = widgets.IntSlider(min=0, max=len(self.ladder) - 1, readout=False,
                                         layout=widgets.Layout(flex="1 1 6em", width="auto", min_width="6em"))
         super().__init__(name, value, [widgets.HBox([self.box, self.slider], layout=widgets.Layout(overflow="hidden"))])
@@ -107,7 +107,7 @@ class Choice(Control):
         self.options = dict(options) if hasattr(options, "keys") else {option: option for option in options}
         few = len(self.options) <= 8
         kind = widgets.ToggleButtons if few else widgets.Dropdown
-        style = {"description_width": "8.5em"} | ({"button_width": "auto"} if few else {})
+        style = {"description_width": "10.5em"} | ({"button_width": "auto"} if few else {})
         self.picker = kind(options=list(self.options), value=None, description=label or name, style=style,
                            layout=widgets.Layout(width="auto", max_width="100%", **({"flex_flow": "row nowrap"} if few else {})))
         super().__init__(name, value, [self.picker])
