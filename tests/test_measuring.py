@@ -2,10 +2,12 @@
 
 import copy
 import re
+import runpy
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +19,7 @@ from roofline_lib.measuring.record import BANDWIDTH_FAMILIES, efficiency, point,
 from roofline_lib.measuring.verdict import explain, launch_floor, regime, verdict
 from roofline_lib.tiling import tiled_gemm
 
+ROOT = Path(__file__).resolve().parents[1]
 SWEEPS, COUNTERS = ("h200_a1", "h200_a2", "h200_b1"), ("h200_counters_a", "h200_counters_b")
 SHEET = rl.machine("H200 SXM")
 
@@ -214,6 +217,12 @@ def test_the_librarys_traffic_follows_from_the_tile_in_its_kernels_name():
             assert 0.75 < share < 1
         else:  # the copy engine brings whole tiles into shared memory
             assert share == pytest.approx(1, rel=0.03), t["function"]
+
+
+def test_the_page_is_what_its_tool_writes():
+    tool = runpy.run_path(str(ROOT / "tools" / "roofline_vs_measured.py"))
+    for name, text in tool["files"]().items():
+        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text, "run python tools/roofline_vs_measured.py"
 
 
 # --- what points say

@@ -1,8 +1,10 @@
 """What a measured point says: where it stands under the roof, what explains the gap, and what to suspect where it stands above."""
 
+import re
 from dataclasses import dataclass
 
-from roofline_lib.machines import as_machine
+from roofline_lib.machines import Machine, as_machine
+from roofline_lib.measuring.cpu import counted_peaks
 from roofline_lib.measuring.record import BANDWIDTH_FAMILIES, work_of
 from roofline_lib.model import bound
 from roofline_lib.precisions import bytes_per_element
@@ -26,6 +28,17 @@ class Verdict:
 
     def __str__(self):
         return self.text
+
+
+def sheet(record):
+    """The roof from before anything was measured. GPU: the catalogue's entry of that name, UnknownName where there is none. CPU: its counted
+    peaks (`cpu.counted_peaks`) over the bandwidths that the record itself shows, since no sheet prints a slice of a server's."""
+    found = record["machine"]
+    if found["kind"] == "GPU":
+        return as_machine(re.sub(r"NVIDIA |GeForce |Tesla ", "", found["name"]))
+    kept_up = Machine.from_record(record)
+    return Machine(f"{found['name']}, counted", counted_peaks(found), kept_up.bandwidths, kept_up.capacities, kept_up.units, "CPU", "core",
+                   {"clock": found["clock"]})
 
 
 def verdict(measured, machine):
