@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
 from roofline_lib.text import number, size, unknown
+from roofline_lib.transformer import Transformer
 
 KEEP = ("everything", "no scores", "layer inputs")
 _WIDTH = 2  # bytes of an activation, a weight and a gradient: bf16
@@ -40,9 +41,8 @@ def training_memory(model, micro_batch, tokens, keep="no scores"):
     `keep` says what the forward pass leaves for the backward pass: "everything", "no scores" (attention's T x T matrices are recomputed, as
     FlashAttention does), "layer inputs" (all else is recomputed, one more forward pass). UnknownName for any other.
     """
-    rows = size("micro_batch", micro_batch, "sequences") * size("tokens", tokens, "tokens")
-    if keep not in KEEP:
-        raise unknown("keep", keep, KEEP)
+    model, keep, tokens = _model(model), _keep(keep), size("tokens", tokens, "tokens")
+    rows = size("micro_batch", micro_batch, "sequences") * tokens
     if keep == "layer inputs":
         layers = model.layers * model.d_model
     else:
@@ -61,10 +61,8 @@ def training_step(model, micro_batch, tokens, accumulation=1, keep="no scores"):
     gradients that it adds to. Adam takes 14 FLOP a parameter and moves 28 byte: gradient, fp32 weight and moments in, both weights and
     moments out.
     """
+    model, keep, times = _model(model), _keep(keep), size("accumulation", accumulation, "micro-batches")
     micro_batch, tokens = size("micro_batch", micro_batch, "sequences"), size("tokens", tokens, "tokens")
-    times = size("accumulation", accumulation, "micro-batches")
-    if keep not in KEEP:
-        raise unknown("keep", keep, KEEP)
     products = model.prefill(micro_batch, tokens) | {"logits": gemm(micro_batch * tokens, model.vocab, model.d_model, "bf16")}
     forward = sum(products.values())
     step = {"forward": times * forward, "backward": 2 * times * forward}
@@ -72,3 +70,15 @@ def training_step(model, micro_batch, tokens, accumulation=1, keep="no scores"):
         step["recompute"] = times * forward
     return step | {"gradient sums": Work(0, (times - 1) * _WIDTH * model.parameters),
                    "optimizer": Work(14 * model.parameters, 28 * model.parameters)}
+
+
+def _model(model):
+    if not isinstance(model, Transformer):
+        raise ValueError(f"model must be a Transformer; got {model!r}")
+    return model
+
+
+def _keep(keep):
+    if not isinstance(keep, str) or keep not in KEEP:
+        raise unknown("keep", keep, KEEP)
+    return keep

@@ -85,6 +85,11 @@ CALLS = [
           flops_per_lane="FLOP a lane and cycle positive")),
     (rl.memory_bandwidth, dict(clock=100, bus_bits=120, transfers_per_clock=2),
      dict(clock="Hz positive", bus_bits="bit size", transfers_per_clock="transfers positive")),
+    (rl.training_flops, dict(parameters=100, tokens=120), dict(parameters="parameters positive", tokens=TOKENS)),
+    (rl.training_memory, dict(model=MODEL, micro_batch=100, tokens=120, keep="everything"),
+     dict(model="object", micro_batch=BATCH, tokens=TOKENS, keep="name")),
+    (rl.training_step, dict(model=MODEL, micro_batch=100, tokens=120, accumulation=3, keep="layer inputs"),
+     dict(model="object", micro_batch=BATCH, tokens=TOKENS, accumulation="micro-batches size", keep="name")),
     (rl.bytes_per_element, dict(precision="bf16"), dict(precision="name")),
     (rl.quantity, dict(value=100, unit="byte", digits=4), dict(value="byte any*", unit="object", digits="digits size*")),
     (rl.Machine, dict(name="mine", peaks={"fp32": 100}, bandwidths={"DRAM": 120}, capacities={"DRAM": 100}, units=100),
@@ -169,7 +174,8 @@ def test_bad_switch(function, good, argument):
     (rl.attention, "kv_heads", [25, [24, 25]]), (rl.attention, "context", [79]), (rl.conv2d, "kernel", [85]),
     (rl.strassen, "n", [90, [96, 90]]), (rl.strassen, "levels", [6, 5000]), (rl.count_misses, "capacity", [30, 130]),
     (rl.loop_addresses, "pitch", [4]),
-    (rl.quantity, "unit", [3, None, []])])
+    (rl.quantity, "unit", [3, None, []]), (rl.training_memory, "model", [None, 7e9, "no such model"]),
+    (rl.training_step, "model", [None, 7e9, "no such model"])])
 def test_what_does_not_fit_together(function, argument, bad):
     good = next(good for call, good, _ in CALLS if call is function)
     for value in bad:
@@ -180,7 +186,7 @@ def test_what_does_not_fit_together(function, argument, bad):
 def test_every_public_function_and_argument_is_in_the_table():
     tried = {function: arguments for function, _, arguments in CALLS}
     elsewhere = {rl.check, rl.Question, rl.Verdict, rl.fused, rl.time_in_sequence, rl.machines, rl.transformers}
-    made_by_the_library = {rl.Bound, rl.Peak, rl.Misses, rl.CountedProduct, rl.ChainCost}
+    made_by_the_library = {rl.Bound, rl.Peak, rl.Misses, rl.CountedProduct, rl.ChainCost, rl.TrainingMemory}
     public = {value for value in vars(rl).values() if callable(value) and value.__module__.startswith("roofline_lib.")}
     pictures = {value for value in public if value.__module__.startswith(("roofline_lib.explorers", "roofline_lib.drawing"))}
     assert public - set(tried) - elsewhere - made_by_the_library - pictures == set()
@@ -207,7 +213,7 @@ def test_counts_beyond_64_bits():
 
 def plain(result):
     """A result as a list of its numbers."""
-    if isinstance(result, rl.Work | rl.Misses | rl.ChainCost | rl.Transformer):
+    if isinstance(result, rl.Work | rl.Misses | rl.ChainCost | rl.Transformer | rl.TrainingMemory):
         return [getattr(result, field.name) for field in dataclasses.fields(result)]
     if isinstance(result, dict):
         return [number for work in result.values() for number in plain(work)]
