@@ -1,6 +1,5 @@
 """What a measured point says: where it stands under the roof, what explains the gap, and what to suspect where it stands above."""
 
-import re
 from dataclasses import dataclass
 
 from roofline_lib.machines import Machine, as_machine
@@ -31,11 +30,14 @@ class Verdict:
 
 
 def sheet(record):
-    """The roof from before anything was measured. GPU: the catalogue's entry of that name, UnknownName where there is none. CPU: its counted
-    peaks (`cpu.counted_peaks`) over the bandwidths that the record itself shows, since no sheet prints a slice of a server's."""
+    """The roof from before anything was measured. GPU: the catalogue's, UnknownName where it has none of that name. CPU: counted peaks
+    (`cpu.counted_peaks`) over the bandwidths that the record itself shows, since no sheet prints those of a few cores of a server."""
     found = record["machine"]
     if found["kind"] == "GPU":
-        return as_machine(re.sub(r"NVIDIA |GeForce |Tesla ", "", found["name"]))
+        try:
+            return as_machine(found["name"])
+        except KeyError:
+            return as_machine(found["name"].removeprefix("NVIDIA "))
     kept_up = Machine.from_record(record)
     return Machine(f"{found['name']}, counted", counted_peaks(found), kept_up.bandwidths, kept_up.capacities, kept_up.units, "CPU", "core",
                    {"clock": found["clock"]})
