@@ -640,3 +640,55 @@ def test_nbgrader_takes_the_solutions_in(tmp_path):
     with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
         scores = {student: book.find_submission(FIRST, student) for student in ("good", "untouched")}
         assert {student: (found.score, found.max_score) for student, found in scores.items()} == {"good": (5, 9), "untouched": (0, 9)}
+
+
+# A folder of one's own
+
+
+def own_cells():
+    """The cells of the worked example in docs/teaching.md."""
+    section = (ROOT / "docs/teaching.md").read_text(encoding="utf-8").split("## Your own questions")[1]
+    texts = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    return [{"cell_type": "code", "id": name, "metadata": {}, "execution_count": None, "outputs": [], "source": text}
+            for name, text in zip(("joules", "test_joules"), texts, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    write(folder / "mine" / FIRST, energy={"cells": own_cells(), "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    subprocess.run([sys.executable, ROOT / "tools/make_exercises.py", "--solutions", "mine", "--out", "handout"], cwd=folder, check=True,
+                   capture_output=True)
+    return folder
+
+
+def test_a_folder_of_ones_own_adds_questions(own):
+    handout = json.loads((own / "handout" / FIRST / f"{FIRST}.ipynb").read_text(encoding="utf-8"))
+    added = [source(cell) for cell in handout["cells"][len(read("exercises", FIRST)["cells"]):]]
+    assert added[0].startswith("def joules(flops, bytes_moved,") and added[0].endswith("    return ...  # your answer")
+    assert added[1:] == ["print(joules(1e12, 1e9, 0.5, 60))"]
+    ran(handout)
+    right, wrong = json.loads(json.dumps(handout)), handout
+    for book, factor in ((right, "1e-12"), (wrong, "1e-9")):
+        cell = next(cell for cell in book["cells"] if cell["id"] == "joules")
+        cell["source"] = source(cell).replace("...", f"{factor} * (flops * picojoules_per_flop + bytes_moved * picojoules_per_byte)")
+    write(own / "in", right=right, wrong=wrong)
+    done = grade("01", own / "in", "--out", own / "m.csv", "--solutions", own / "mine")
+    assert done.returncode == 0, done.stderr
+    found = rows(own / "m.csv")
+    assert {student: (row["joules"], row["score"], row["max_score"]) for student, row in found.items()} == {
+        "right": ("1", "1", "6"), "wrong": ("0", "0", "6")}
+
+
+def test_a_folder_of_ones_own_replaces_a_lesson(own, tmp_path):
+    only = json.loads((own / "mine" / FIRST / "energy.ipynb").read_text(encoding="utf-8"))
+    write(tmp_path / "mine" / FIRST, **{FIRST: only})
+    assert solution(FIRST, solution_folders(tmp_path / "mine"))["cells"] == only["cells"]
+    write(tmp_path / "mine" / "99_a_lesson_of_mine", **{"99_a_lesson_of_mine": only})
+    done = grade("99", own / "in", "--out", tmp_path / "m.csv", "--solutions", tmp_path / "mine")
+    assert done.returncode == 0 and rows(tmp_path / "m.csv")["right"]["score"] == "1"
+
+
+def test_python_folders_that_hold_the_package_hide_it(monkeypatch):
+    monkeypatch.setattr(sandbox, "_OWN", Path(os.path.realpath(sys.base_prefix)) / "lib")
+    assert "--tmpfs /python/lib " in " ".join(sandbox.wrap([], Path("/x")))

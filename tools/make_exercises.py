@@ -64,11 +64,13 @@ def main(argv=None):
     args = parser.parse_args(argv)
     folders = solution_folders(args.solutions)
     for path in sorted(path for folder in folders for path in folder.glob("*/*.ipynb")):
-        book = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        book = json.loads(text)
         for cell in book["cells"]:
             complete(cell)
             cell["source"] = "".join(cell["source"]).splitlines(keepends=True)
-        path.write_text(dump(book), encoding="utf-8")
+        if dump(book) != text:
+            path.write_text(dump(book), encoding="utf-8")
     for lesson in sorted({path.parent.name for folder in folders for path in folder.glob("*/*.ipynb")}):
         out = args.out / lesson / f"{lesson}.ipynb"
         out.parent.mkdir(parents=True, exist_ok=True)
