@@ -26,7 +26,7 @@ BREAKS = {
         ("bad | (array <= above)", "bad | (array < above)"),
         ("bad | (array < least)", "bad | (array <= least)"),
         ("(array != np.floor(array))", "(array > np.floor(array) + 0.5)"),
-        ("if rounded >= p[0]", "if rounded > p[0]"),
+        ("if abs(value) >= p[0]", "if abs(value) > p[0]"),
     ],
     "model": [
         ("np.divide(self.flops, self.bytes_moved)", "np.divide(self.bytes_moved, self.flops)"),
@@ -114,7 +114,7 @@ BREAKS = {
         ("(1 if self.tied else 2)", "(2 if self.tied else 1)"),
         ("matrices = 3 if self.gated else 2", "matrices = 2"),
         ("self.kv_heads * (self.head_dim + self._v_width)", "self.heads * (self.head_dim + self._v_width)"),
-        ("+ self.d_model * self.experts\n", "\n"),
+        ("experts += self.d_model * self.experts", "experts += 0"),
         ("return self.parameters * bytes_per_element(precision)", "return 2 * self.parameters"),
         ("return self.layers * self._cached_numbers *", "return self._cached_numbers *"),
         ("self.kv_lora_rank + self.rope_head_dim if self.kv_lora_rank else", "self.kv_lora_rank if self.kv_lora_rank else"),
@@ -139,7 +139,10 @@ BREAKS = {
         ('slips = {"giga-slip"', 'slips = {"mega-slip"'),
     ],
 }  # fmt: skip
-TESTS = {"text": ["tests/test_text.py", "tests/test_border.py"]}  # module: its test files, where they are not tests/test_<module>.py
+TESTS = {  # module: its test files, where they are not tests/test_<module>.py
+    "text": ["tests/test_text.py", "tests/test_border.py"],
+    "transformer": ["tests/test_transformer.py", "tests/test_published.py"],
+}
 
 
 def copy_of_the_tree(folder):

@@ -78,6 +78,13 @@ def test_latent_attention_against_its_matrices():
     assert prefill["kv up"].flops == pytest.approx(3 * context * absorb, rel=1e-3)
 
 
+def test_the_cache_is_written_and_read_in_its_own_precision():
+    wide, narrow = PLAIN.decode(3, 40), PLAIN.decode(3, 40, kv="int8")
+    token = PLAIN.kv_bytes_per_token("int8")  # one byte a number, and bf16 one more
+    assert wide["kv"].bytes_moved - narrow["kv"].bytes_moved == 3 * token
+    assert wide["attention"].bytes_moved - narrow["attention"].bytes_moved == 3 * 40 * token
+
+
 def test_expected_experts_against_every_draw():
     """Two tokens draw 2 of 4 experts each: the mean number of experts hit, over all draws."""
     model = rl.Transformer(**SMALL, experts=4, experts_per_token=2)
