@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import roofline_lib as rl
+from roofline_lib.explorers.marks import Bar, Point
 from roofline_lib.measuring import clocks, cpu, cuda, gpu, load, measure, recorded, validate
 from roofline_lib.measuring.record import BANDWIDTH_FAMILIES, efficiency, point, settle, sustained
 from roofline_lib.measuring.verdict import explain, launch_floor, regime, verdict
@@ -426,3 +427,29 @@ def test_the_sampler_averages_a_window_and_leaves_out_what_the_driver_refuses():
 def test_a_cpus_peak_is_counted():
     chip = {"units": 2, "clock": 3e9, "vector_flags": ["avx2", "avx512f"]}
     assert cpu.counted_peaks(chip) == {"fp64": 2 * 2 * 8 * 2 * 3e9, "fp32": 2 * 2 * 16 * 2 * 3e9}
+
+
+# --- the explorer
+
+
+@pytest.mark.parametrize(("family", "m"), [("over m, one layer", 1), ("over m, one layer", 1024), ("over n = m = k", 1024)])
+def test_the_explorer_shows_the_records_own_point_and_its_factors(family, m):
+    explorer = rl.MeasuredExplorer("h200_b1", "bf16", family, m)
+    p, = points(load("h200_b1"), {"over m, one layer": "gemm_m"}.get(family, "gemm_n"), precision="bf16", m=m)
+    filled, = [mark for mark in explorer.now.marks if isinstance(mark, Point) and mark.bold]
+    assert filled.y == rate(p) and filled.x == p["flops"] / p["bytes_moved"]
+    *factors, share = [mark.parts[0] for mark in explorer.now.marks if isinstance(mark, Bar)]
+    assert np.prod(factors) == pytest.approx(share) == pytest.approx(efficiency(p, SHEET))
+    assert rl.quantity(rate(p), "FLOP/s") in explorer.readout and ("power limit" in explorer.readout) == (p["power_capped"] > 0.5)
+
+
+def test_the_explorer_takes_a_record_of_ones_own_and_says_what_it_does_not_know():
+    mine = load("h200_a1")
+    mine["machine"]["name"] = "some card"
+    explorer = rl.MeasuredExplorer(mine, "fp8", "over n = m = k", 300)
+    assert "[256, 256] @" in explorer.readout and "catalogue has no some card" in explorer.readout
+    explorer.controls["precision"].value = "fp64"
+    assert explorer.readout == "The record of some card has no products in fp64. It has bf16, fp16, tf32, fp32, fp8."
+    mine["points"][0]["flops"] = float("nan")
+    with pytest.raises(ValueError, match="finite"):
+        rl.MeasuredExplorer(mine)
