@@ -45,7 +45,8 @@ def test_significant_digits(value):
     ("2.147 GFLOP", 2.147e9, "FLOP"), ("1,000 MiB", 1000 * 2**20, "byte"), ("1_000_000 B", 1e6, "byte"), ("16.8 us", 16.8e-6, "s"),
     ("16.8 µs", 16.8e-6, "s"), ("16.8μs", 16.8e-6, "s"), (" -.5e3 ms ", -0.5, "s"), ("2.147e9", 2.147e9, ""), ("64x", 64, ""),
     ("50 %", 50, "%"), ("1.5 TB/s", 1.5e12, "byte/s"), ("12 kB", 12e3, "byte"), ("12 KB", 12e3, "byte"), ("12 KiB", 12 * 1024, "byte"),
-    ("3 PiB", 3 * 2**50, "byte"), ("1.07 GMAC", 1.07e9, "MAC"), ("20 TFLOPS", 20e12, "FLOP/s"), ("20 TFLOPs", 20e12, "FLOP"), ("10 FLOPs/byte", 10, "FLOP/byte"),
+    ("2 GiB", 2**31, "byte"), ("2 TiB", 2**41, "byte"), ("3 PiB", 3 * 2**50, "byte"), ("1.07 GMAC", 1.07e9, "MAC"),
+    ("20 TFLOPS", 20e12, "FLOP/s"), ("20 TFLOPs", 20e12, "FLOP"), ("10 FLOPs/byte", 10, "FLOP/byte"),
     ("143 tokens/s", 143, "token/s"), ("1.41 GHz", 1.41e9, "Hz"), ("3.", 3, ""), ("12,345.5 MB", 12345.5e6, "byte"),
     ("16 Tb/s", 16e12, "bit/s")])
 def test_reading(text, value, unit):
