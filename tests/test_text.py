@@ -54,10 +54,10 @@ def test_reading(text, value, unit):
     assert read == pytest.approx(value, rel=1e-15) and base == unit
 
 
-@pytest.mark.parametrize("text", ["", "GFLOP", "1.2.3", "2,14 GFLOP", "1,2345", "2 Gflip", "nan", "inf", "1e", "1 e3", "--1", "2 GFLOP/byte",
-                                  "0x10", "1 MMB", "5 G", "1,000,00", "9" * 50_000 + "\n?\n?", "1" * 50_000 + ",\n"])
+@pytest.mark.parametrize("text", ["", "GFLOP", "1.2.3", "2,14 GFLOP", "1,2345", "2 Gflip", "nan", "inf", "1e", "1 e3", "--1",
+                                  "2 GFLOP/byte", "0x10", "1 MMB", "5 G", "1,000,00", "9" * 50_000 + "\n?\n?", "1" * 50_000 + ",\n"])
 def test_refusing(text):
-    with pytest.raises(ValueError, match="is no number with a unit|unit '.*' is not known"):
+    with pytest.raises(ValueError, match="is no number with a unit|unit '[^,.]*' is not known"):
         parse_quantity(text)
 
 
