@@ -37,7 +37,7 @@ QUESTIONS = [
              slips={"elements-not-bytes": lambda: _opt_cache(2048) / rl.bytes_per_element("fp16")},
              hint="a token leaves 2 x 40 x 40 x 128 numbers of 2 byte."),
     Question("10.mi355x", "A training tool that does not know the MI355X silently takes the A100's bf16 peak, 312 TFLOP/s, and reports "
-             "563 % utilisation. What was it really?", unit="%",
+             "563 % utilisation (Primus, pull request 772). What was it really?", unit="%",
              reference=lambda: 563 * _A100.peak("bf16") / _MI355X.peak("bf16"),
              slips={"sparse-peak": lambda: 563 * _A100.peak("bf16") / _MI355X.peak("bf16") / 2, "wrong-chip": lambda: 563.0},
              hint='rl.machine("MI355X").peak("bf16") is the dense one.'),
