@@ -17,7 +17,7 @@ import roofline_lib as rl
 from roofline_lib.explorers.marks import Bar, Point
 from roofline_lib.measuring import clocks, cpu, cuda, gpu, load, measure, recorded, validate
 from roofline_lib.measuring.record import BANDWIDTH_FAMILIES, efficiency, point, settle, sustained
-from roofline_lib.measuring.verdict import explain, launch_floor, regime, verdict
+from roofline_lib.measuring.verdicts import explain, launch_floor, regime, verdict
 from roofline_lib.tiling import tiled_gemm
 
 ROOT = Path(__file__).resolve().parents[1]

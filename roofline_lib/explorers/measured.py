@@ -8,7 +8,7 @@ from roofline_lib.explorers.controls import Choice, Number
 from roofline_lib.explorers.marks import Bar, Gap, Line, Point
 from roofline_lib.machines import Machine
 from roofline_lib.measuring.record import load, recorded, validate, work_of
-from roofline_lib.measuring.verdict import explain, launch_floor, sheet, verdict
+from roofline_lib.measuring.verdicts import explain, launch_floor, sheet, verdict
 from roofline_lib.model import bound
 from roofline_lib.text import quantity, significant
 

@@ -9,8 +9,10 @@ from tqdm.auto import tqdm
 
 from roofline_lib.measuring import cpu, gpu
 from roofline_lib.measuring.record import efficiency, load, new_record, now, recorded, save, sustained, validate, work_of
+from roofline_lib.measuring.verdicts import explain, launch_floor, regime, sheet, verdict
 
-__all__ = ["efficiency", "load", "main", "measure", "recorded", "save", "sustained", "validate", "work_of"]
+__all__ = ["efficiency", "explain", "launch_floor", "load", "main", "measure", "recorded", "regime", "save", "sheet", "sustained",
+           "validate", "verdict", "work_of"]
 
 
 def measure(device="auto", quick=False, threads=None, repeats=None, progress=True, command="measure()"):
