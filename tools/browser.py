@@ -125,6 +125,7 @@ class Notebook:
         viewport = {"width": round(width / zoom), "height": round(height / zoom)}
         context = chrome.new_context(viewport=viewport, device_scale_factor=scale * zoom)
         self.page, self.errors = context.new_page(), []
+        self.page.set_default_timeout(60000)
         self.page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.goto(f"{address}{'notebooks' if classic else 'lab/tree'}/{name}?token={token}&reset", wait_until="domcontentloaded")
@@ -198,6 +199,8 @@ class Notebook:
         return result
 
     def close(self):
+        """Close the page and end its kernel."""
+        self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
         self.page.context.close()
 
 

@@ -14,6 +14,9 @@ import traitlets
 from roofline_lib.machines import Machine, machine, machines
 from roofline_lib.text import switch, unknown
 
+_LABEL = "10.5em"  # so that boxes, lists and buttons stand under one another
+_ROW = "auto / 1 / auto / -1"  # a whole row of the grid; grid_column would do, if the empty grid_area did not undo it in the browser
+
 
 class Control(widgets.VBox):
     """A named value with a view. Subclasses give `accept(came)`, the value to keep or a ValueError, and `show(value)`."""
@@ -64,7 +67,7 @@ class Number(Control):
         self.low, self.high, self.unit, self.whole = low, high, unit, whole
         self.ladder = [self._plain(step) for step in (log_ladder(low, high) if ladder is None else ladder)]
         self.box = widgets.FloatText(description=label or f"{name} ({unit})", continuous_update=False, step=1 if whole else None,
-                                     style={"description_width": "10.5em"}, layout=widgets.Layout(width="15.8em", flex="0 0 auto"))
+                                     style={"description_width": _LABEL}, layout=widgets.Layout(width="16.7em", flex="0 0 auto"))
         self.slider = widgets.IntSlider(min=0, max=len(self.ladder) - 1, readout=False,
                                         layout=widgets.Layout(flex="1 1 6em", width="auto", min_width="6em"))
         super().__init__(name, value, [widgets.HBox([self.box, self.slider], layout=widgets.Layout(overflow="hidden"))])
@@ -105,14 +108,19 @@ class Choice(Control):
 
     def __init__(self, name, value, options, label=""):
         self.options = dict(options) if hasattr(options, "keys") else {option: option for option in options}
-        few = len(self.options) <= 8
-        kind = widgets.ToggleButtons if few else widgets.Dropdown
-        style = {"description_width": "10.5em"} | ({"button_width": "auto"} if few else {})
-        self.picker = kind(options=list(self.options), value=None, description=label or name, style=style,
-                           layout=widgets.Layout(width="auto", max_width="100%", **({"flex_flow": "row nowrap"} if few else {})))
-        super().__init__(name, value, [self.picker])
-        if few:
-            self.layout.grid_area = "auto / 1 / auto / -1"  # a row of its own; grid_column is undone by the empty grid_area in the browser
+        names, label = list(self.options), label or name
+        if len(names) > 8:
+            self.picker = view = widgets.Dropdown(options=names, value=None, description=label, style={"description_width": _LABEL},
+                                                  layout=widgets.Layout(width="auto", max_width="100%"))
+        else:
+            self.picker = widgets.ToggleButtons(options=names, value=None, tooltips=[f"{label} {one}" for one in names],
+                                                style={"button_width": "auto"}, layout=widgets.Layout(width="auto", flex="1 1 0"))
+            said = widgets.HTML(f'<div style="text-align:right">{escape(label)}</div>',
+                                layout=widgets.Layout(width=_LABEL, flex="0 0 auto", margin="2px 8px 2px 0"))
+            view = widgets.HBox([said, self.picker], layout=widgets.Layout(align_items="baseline", overflow="hidden"))
+        super().__init__(name, value, [view])
+        if len(names) <= 8 and sum(24 + 8 * len(one) for one in names) > 190:
+            self.layout.grid_area = _ROW
         self.picker.observe(lambda change: self.picker.value is not None and self.take(self.picker.value), "value")
 
     @property
@@ -149,8 +157,10 @@ class Switch(Control):
     """On or off."""
 
     def __init__(self, name, value, label=""):
-        self.tick = widgets.Checkbox(description=label or name, indent=False)
+        self.tick = widgets.Checkbox(description=label or name, indent=False, layout=widgets.Layout(width="auto", max_width="100%"))
         super().__init__(name, value, [self.tick])
+        if len(label) > 36:
+            self.layout.grid_area = _ROW
         self.tick.observe(lambda change: self.take(self.tick.value), "value")
 
     def accept(self, came):

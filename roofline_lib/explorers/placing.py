@@ -73,7 +73,7 @@ def along_line(points, label, color, taken, frame, size=12.5):
         normal = np.array([-direction[1], direction[0]])  # downwards
         u, v = (pixels - middle) @ direction, (pixels - middle) @ normal
         for shift in (-6, 6 + 0.75 * size):
-            hits = np.count_nonzero((abs(u) < half + 2) & (v > shift - 0.8 * size - 2) & (v < shift + 0.25 * size))
+            hits = np.count_nonzero((abs(u) < half + 4) & (v > shift - 0.8 * size - 2) & (v < shift + 0.25 * size))
             corners = middle + np.array([-half, half])[:, None] * direction + (shift - 0.4 * size) * normal
             outside = np.any(corners < frame[:2]) or np.any(corners > frame[2:])
             cost = hits + 50 * outside + (shift > 0)

@@ -208,7 +208,7 @@ WHOLE = """root => {
     return Math.max(...a) < Math.min(...b) + 1 || Math.max(...b) < Math.min(...a) + 1 }));
   quads.forEach((one, i) => quads.slice(i + 1).forEach(other => {
     if (!apart(one.corners, other.corners)) faults.push(`"${one.text}" lies over "${other.text}"`) }));
-  for (const label of root.querySelectorAll('.widget-label, button'))
+  for (const label of root.querySelectorAll('.widget-label, .widget-label-basic, button'))
     if (label.offsetParent && label.scrollWidth > label.clientWidth + 1) faults.push(`"${label.textContent}" is cut off`);
   const parts = [...root.querySelectorAll('.widget-label, input, select, button, .noUi-target')].filter(part => part.offsetParent);
   const boxes = parts.map(part => part.getBoundingClientRect()), name = part => part.textContent || part.value || part.className;
