@@ -39,11 +39,11 @@ QUESTIONS = [
     Question("10.mi355x", "A training tool that does not know the MI355X silently takes the A100's bf16 peak, 312 TFLOP/s, and reports "
              "563 % utilisation (Primus, pull request 772). What was it really?", unit="%",
              reference=lambda: 563 * _A100.peak("bf16") / _MI355X.peak("bf16"),
-             slips={"sparse-peak": lambda: 563 * _A100.peak("bf16") / _MI355X.peak("bf16") / 2, "wrong-chip": lambda: 563.0},
+             slips={"sparse-peak": lambda: 563 * _A100.peak("bf16") / _MI355X.peak("bf16") / 2},
              hint='rl.machine("MI355X").peak("bf16") is the dense one.'),
     Question("10.l4", "A site gives the L4 125.3 TFLOP/s in bf16. Each of its SMs does 1024 FLOP a cycle, at 2.04 GHz. For how many SMs "
              "did the site count?", reference=lambda: round(125.3e12 / rl.peak_flops(1, 512, 2.04e9)),
-             slips={"wrong-chip": lambda: float(_L4.units)}, tolerance=0.005, hint="The card has 58."),
+             tolerance=0.005, hint=f"The card has {_L4.units}."),
     Question("10.follows", "Four figures: A10, ridge point 208 from 125 TFLOP/s and 600 GB/s. A100 80GB SXM, ridge point 156 from "
              "312 TFLOP/s and 2039 GB/s. MI300X, 1300 TFLOP/s from 1216 cores x 256 multiply-adds x 2.1 GHz. H100 SXM, ridge point 298 "
              "from 989.4 TFLOP/s and 3.35 TB/s. Which one follows from its inputs to within half a percent?",
