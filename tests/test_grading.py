@@ -429,6 +429,9 @@ def test_nothing_but_tmp_can_be_written(user, path):
 def test_limits(user):
     assert values_inside("return len(bytearray(2 << 30))")[0][0]["error"].startswith("MemoryError")
     assert "File too large" in values_inside("open('/tmp/x', 'wb').truncate(1 << 30)")[0][0]["error"]
+    names = "CPU", "AS", "NPROC", "NOFILE", "FSIZE", "CORE"
+    limits = values_inside(f"import resource\nreturn [resource.getrlimit(getattr(resource, 'RLIMIT_' + name)) for name in {names}]")[0]
+    assert limits == [{"value": [[most, most] for most in (2, 1 << 30, 64, 64, 16 << 20, 0)]}]
     assert values_inside("while True: pass") == ([], "out of time")
     assert reply_inside("return list(range(10 ** 6))")["ended"] == "too much output"
     assert values_inside("import os\nos._exit(3)") == ([], "stopped")
@@ -436,10 +439,12 @@ def test_limits(user):
     assert values_inside(threads)[0] == [{"value": [3]}]
 
 
-def test_nothing_is_left_running(user):
+def test_own_namespaces_and_nothing_left_running(user):
     with sandbox.Sandbox(b'{"cells": []}') as box:
         inner = Path(f"/proc/{box.process.pid}/task/{box.process.pid}/children").read_text().split()
-        assert inner
+        for kind in ("net", "pid", "ipc", "uts", "mnt"):
+            assert os.readlink(f"/proc/{inner[0]}/ns/{kind}") != os.readlink(f"/proc/self/ns/{kind}")
+        assert Path(f"/proc/{inner[0]}/oom_score_adj").read_text() == "1000\n"
     end = time.monotonic() + 5
     while any(Path(f"/proc/{pid}/cwd").exists() for pid in inner) and time.monotonic() < end:
         time.sleep(0.01)
@@ -527,9 +532,9 @@ def slices(*sources, name="f"):
 
 def test_slice_takes_what_the_function_leans_on_and_no_more():
     names = slices("import math, os\nunused = 1 / 0", "w = 4", "table = {}\nprint(oops)", "for k in 'ab':\n    table[k] = w",
-                   "def g(x):\n    return x * table['b']", "while False:\n    pass\nmath.pi = 3\n(os.x)", "w += 1",
-                   "def f(x):\n    return g(x) + w")
-    assert names["f"](2) == 13 and "unused" not in names and math.pi > 3.1
+                   "def g(x):\n    return x * table['b']", "while False:\n    pass\nmath.pi = 4\n(os.x)", "w += 1",
+                   "def f(x):\n    return g(x) + w + math.floor(math.pi)")
+    assert names["f"](2) == 16 and "unused" not in names and math.pi > 3.1
 
 
 def test_slice_follows_changes_made_by_calls():

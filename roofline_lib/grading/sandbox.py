@@ -29,6 +29,7 @@ _USERS = 1_900_000_000  # from here on, user numbers that nobody has
 PATIENCE = 30  # seconds for the sandbox itself, besides what a question may take
 _OWN, _PACKAGES = Path(roofline_lib.__file__).resolve().parent, Path(numpy.__file__).resolve().parents[1]
 _INSIDE = Path(__file__).parent / "inside"
+_FIRST_TO_GO = ("/bin/sh", "-c", 'echo 1000 > /proc/self/oom_score_adj; exec "$@"', "sh")  # when the machine is short of memory
 _SHARED = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/lib", "/lib32", "/lib64", "/libx32")
 
 RECIPE = """no sandbox here: {why}.
@@ -62,7 +63,7 @@ class Sandbox:
             command = [sys.executable, "-I", "-S", "-B", str(_INSIDE / "serve.py")]
             seen = {"library": str(library), "packages": str(_PACKAGES)}
         else:
-            command = [*wrap(way_in()(uid), library), "/course/inside/serve.py"]
+            command = [*_FIRST_TO_GO, *wrap(way_in()(uid), library), "/course/inside/serve.py"]
             seen = {"library": "/course/library", "packages": "/course/packages"}
         environment = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "PYTHONHASHSEED": "0", "HOME": "/tmp",
                        "MPLBACKEND": "agg", "LANG": "C.UTF-8"}
@@ -70,8 +71,6 @@ class Sandbox:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment,
                                         stderr=None if reference else subprocess.DEVNULL)
         try:
-            if not draft:  # short of memory, the kernel ends this before anything else
-                Path(f"/proc/{self.process.pid}/oom_score_adj").write_text("1000")
             self.hello = self.ask({"uid": uid, "size": len(data), "reference": reference, **seen}, data)
         except BaseException:
             self.close()
@@ -131,7 +130,7 @@ def wrap(user, library):
                 binds[f"{path}/{secret.relative_to(here)}"] = ("--perms", "0555", "--size", "4096", "--tmpfs")
     binds |= {"/course/library": ("--ro-bind", str(library)), "/course/inside": ("--ro-bind", str(_INSIDE))}
     binds |= {f"/dev/{device}": ("--dev-bind", f"/dev/{device}") for device in ("null", "zero", "random", "urandom")}
-    command = ["bwrap", "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
+    command = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
                "--unshare-cgroup-try", "--hostname", "sandbox", *user]
     for parent in sorted({str(parent) for path in binds for parent in Path(path).parents} - {"/"} - set(binds)):
         command += ["--perms", "0755", "--dir", parent]
