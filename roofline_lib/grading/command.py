@@ -141,7 +141,7 @@ def _page(marks, asked, points, lesson, score):
     title = f"{html.escape(lesson)}: {html.escape(marks.student)}"
     return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
             "<style>body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em}"
-            f"td{{padding:.3em 1em .3em 0;vertical-align:top}}td:last-child{{overflow-wrap:anywhere}}"
+            f"td{{padding:.3em 1em .3em 0;vertical-align:top}}td:nth-child(2){{white-space:nowrap}}td:last-child{{overflow-wrap:anywhere}}"
             f"</style><h1>{title}</h1><p>{score} points. Status: {html.escape(marks.status)}. "
             f"{html.escape(marks.note)}</p><table>{''.join(lines)}</table></html>\n")
 

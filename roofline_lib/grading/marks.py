@@ -171,7 +171,7 @@ def judge(question, key, reply):
     first, sentence = right.index(False), f"Right on {sum(right)} of {wanted} inputs."
     if not isinstance(key["answers"][first], bool | str):  # of two possible answers, one's own would give away the other
         given = json.dumps(values[first])
-        sentence += f" For example, with input {key['inputs'][first]} it gave {given if len(given) < 200 else given[:200] + '...'}."
+        sentence += f" For example, with input {key['inputs'][first]} it gave {given if len(given) < 80 else given[:80] + '...'}."
     return Outcome(False, "wrong", sentence)
 
 

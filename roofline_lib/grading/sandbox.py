@@ -130,8 +130,8 @@ def wrap(user, library):
                 binds[f"{path}/{secret.relative_to(here)}"] = ("--perms", "0555", "--size", "4096", "--tmpfs")
     binds |= {"/course/library": ("--ro-bind", str(library)), "/course/inside": ("--ro-bind", str(_INSIDE))}
     binds |= {f"/dev/{device}": ("--dev-bind", f"/dev/{device}") for device in ("null", "zero", "random", "urandom")}
-    command = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
-               "--unshare-cgroup-try", "--hostname", "sandbox", *user]
+    command = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net",
+               "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox", *user]
     for parent in sorted({str(parent) for path in binds for parent in Path(path).parents} - {"/"} - set(binds)):
         command += ["--perms", "0755", "--dir", parent]
     for path, how in binds.items():
