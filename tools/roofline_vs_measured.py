@@ -136,8 +136,8 @@ in the 60 MiB of L2.
          ", ".join(verdict(row["point"], SHEET).suspects)] for row in above])
     yield spread(gpus)
     yield traffic(counters)
-    if on_cpu:
-        yield cpu_section(records, on_cpu)
+    for name in dict.fromkeys(row["record"] for row in on_cpu):
+        yield cpu_section(name, records[name], [row for row in on_cpu if row["record"] == name])
 
 
 def optimistic(gpus, rows):
@@ -274,17 +274,19 @@ def _tile_in_name(function):
     return (int(found[1]), int(found[2])) if found else None
 
 
-def cpu_section(records, rows):
-    name, record = next((n, r) for n, r in records.items() if r["machine"]["kind"] == "CPU")
+def cpu_section(name, record, rows):
     chip = record["machine"]
+    above = [row for row in rows if row["measured_over_attainable_sheet"] > 1]
+    products = sum(row["family"] in ("gemm_m", "gemm_n") for row in above)
     return f"""
-## CPU: measured over attainable
+## CPU, record {name}: measured over attainable
 
-{chip["units"]} cores of a virtual machine that names its processor "{chip["name"]}" and nothing else. No sheet can be looked up for
-that, so the
-first roof is counted: cores × 2 multiply-add units × lanes × 2 × the nominal {rl.quantity(chip["clock"], "Hz", 4)}, over the DRAM
-bandwidth
-that the record itself shows. Products above that roof ran at a clock above the nominal one.
+{chip["units"]} cores of a virtual machine that names its processor "{chip["name"]}" and no more. No sheet can be looked up for that, so the
+first roof is counted: cores × 2 multiply-add units × lanes × 2 × the nominal {rl.quantity(chip["clock"], "Hz", 4)}, over the DRAM bandwidth
+that the record itself shows. {len(above)} of {len(rows)} points stand above it: {products} products (a clock above the nominal one lets them),
+and {len(above) - products} points that a cache served. BLAS threads pinned by {record["settings"]["pinned_by"]}; the system's load was
+{" and ".join(f"{load:.2f}" for load in record["settings"]["load_average"])} before and after. Small streams show the cost of a call from
+Python, and with several threads its lock.
 
 """ + by_regime(rows)
 
