@@ -1,25 +1,27 @@
 #!/bin/sh
-# Run the fast tests with the lowest versions that pyproject.toml promises, and with each other Python that is here.
+# Run lessons and tests with the lowest versions that pyproject.toml promises, and from the lock with each other Python that is here.
 set -e
 python=${PYTHON:-python3}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-tests="tests --ignore tests/browser --ignore tests/test_house.py --ignore tests/test_notebooks.py"
 
-try() {  # try NAME PYTHON [uv options]
+try() {  # try NAME PYTHON [what to install]
     echo "== $1"
-    name=$1 interpreter=$2
+    interpreter=$2
     shift 2
     "$python" -m uv venv --quiet --python "$interpreter" "$folder/venv"
-    VIRTUAL_ENV="$folder/venv" "$python" -m uv pip install --quiet "$@" -e '.[test]'
-    "$folder/venv/bin/python" -m pytest -q -n 2 --dist loadscope $tests
+    VIRTUAL_ENV="$folder/venv" "$python" -m uv pip install --quiet "$@"
+    VIRTUAL_ENV="$folder/venv" "$python" -m uv pip install --quiet --no-deps -e .
+    "$folder/venv/bin/python" -m pytest -q -n 2 --dist loadscope --nbval --nbval-cell-timeout 120 notebooks tests \
+        --ignore tests/browser --ignore tests/test_house.py --ignore tests/test_notebooks.py
     rm -rf "$folder/venv"
 }
 
 own=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-try "lowest versions" "$("$python" -c 'import sys; print(sys.executable)')" --resolution lowest-direct
 for version in 3.11 3.12 3.13 3.14; do
-    [ "$version" = "$own" ] && continue
     interpreter=$("$python" -m uv python find --no-python-downloads "$version" 2>/dev/null) || continue
-    try "Python $version" "$interpreter"
+    if [ "$version" = 3.11 ]; then  # the lowest versions have wheels for the lowest Python only
+        try "lowest versions, Python $version" "$interpreter" --resolution lowest-direct '.[test,peers,nbgrader]'
+    fi
+    [ "$version" = "$own" ] || try "the lock, Python $version" "$interpreter" --require-hashes -r requirements-test.lock
 done
