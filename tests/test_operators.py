@@ -102,7 +102,8 @@ def reaches(m, n, k, chip, precision, widths):
 @given(PRECISION, st.floats(1e9, 1e16), st.floats(1e9, 1e14))
 def test_critical_size_is_the_smallest(precision, peak, bandwidth):
     chip = rl.Machine("any", {precision: peak}, {"DRAM": bandwidth})
-    n, root, widths = rl.critical_size(chip, precision), rl.critical_size(chip, precision, exact=True), 3 * [rl.bytes_per_element(precision)]
+    n, root = rl.critical_size(chip, precision), rl.critical_size(chip, precision, exact=True)
+    widths = 3 * [rl.bytes_per_element(precision)]
     assert type(n) is int and reaches(n, n, n, chip, precision, widths)
     assert n == 1 or not reaches(n - 1, n - 1, n - 1, chip, precision, widths)
     assert n == max(1, math.ceil(root)) or math.isclose(n, root, rel_tol=1e-12)
