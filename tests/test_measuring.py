@@ -44,10 +44,18 @@ def test_a_record_follows_the_schema_and_its_summaries_follow_from_its_repeats(n
     assert record["finished"]
     if record["points"]:
         assert record["sustained"] == sustained(record["points"], record["machine"]["capacities"])
+    hangs_together(record)
+
+
+def hangs_together(record):
+    """Quartiles are those of the repeats; products came from more memory than the last cache holds, or from 4096 sets of matrices."""
+    last = max(size for level, size in record["machine"]["capacities"].items() if level.startswith("L"))
     for p in record["points"]:
         quartiles = np.quantile(p["repeats"], [0.25, 0.5, 0.75])
         assert np.allclose([p["seconds"][q] for q in ("q1", "median", "q3")], quartiles, rtol=1e-5)
         assert len(p["repeats"]) >= record["settings"]["repeats"]
+        if p["family"].startswith("gemm"):
+            assert p["working_set"] >= min(2 * last, 4096 * p["bytes_moved"])
 
 
 @pytest.mark.parametrize("change", [
@@ -331,6 +339,7 @@ def test_a_quick_run_gives_a_valid_record_with_a_verdict_on_each_point(tmp_path)
     out, err = run.communicate(timeout=200)
     assert run.returncode == 0, err
     record = validate(load(tmp_path / "mine.json"))
+    hangs_together(record)
     assert record["finished"] and record["command"] == "python -m roofline_lib measure --device cpu --quick --threads 1 --out mine.json"
     assert record["settings"]["threads"] == 1 and "threadpoolctl" in record["settings"]["pinned_by"]
     assert {p["family"] for p in record["points"]} == {*BANDWIDTH_FAMILIES, "gemm_n", "gemm_m", "chain_order"}
@@ -395,6 +404,7 @@ def test_a_gpu_run_records_what_its_library_can_and_why_not_the_rest(monkeypatch
     monkeypatch.setattr(gpu, "find_spec", lambda name: None)
     monkeypatch.setattr(gpu, "Nvml", FakeNvml)
     record = validate(measure("gpu", quick=True, progress=False))
+    hangs_together(record)
     assert record["machine"]["kind"] == "GPU" and record["machine"]["units"] == 4 and record["machine"]["clock"] == 1.5e9
     assert {p["family"] for p in record["points"]} == {"read", "copy", "scale", "triad", "gemm_n", "chain_order"}
     assert all(p["clock"] == 1.5e9 and p["power"] == 300 for p in record["points"]) and record["samples"]

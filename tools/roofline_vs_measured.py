@@ -283,7 +283,7 @@ def cpu_section(name, record, rows):
 
 {chip["units"]} cores of a virtual machine that names its processor "{chip["name"]}" and no more. No sheet can be looked up for that, so the
 first roof is counted: cores × 2 multiply-add units × lanes × 2 × the nominal {rl.quantity(chip["clock"], "Hz", 4)}, over the DRAM bandwidth
-that the record itself shows. {len(above)} of {len(rows)} points stand above it: {products} products (a clock above the nominal one lets them),
+that the record itself shows. {len(above)} of {len(rows)} points stand above it: {products} products (their clock is above the nominal one),
 and {len(above) - products} points that a cache served. BLAS threads pinned by {record["settings"]["pinned_by"]}; the system's load was
 {" and ".join(f"{load:.2f}" for load in record["settings"]["load_average"])} before and after. Small streams show the cost of a call from
 Python, and with several threads its lock.
