@@ -1,6 +1,7 @@
 """How soon a picture answers its slider: our explorers beside what others offer, in one page of one browser, interleaved.
 
     python benchmarks/sliders.py [--keys 40] [--drags 3] [--default-server] [--json FILE]
+    python benchmarks/sliders.py --every-control [--keys 10]      every control of every explorer beside the echo
 
 Every peer draws the same roofline with a point that the slider moves, in one JupyterLab notebook with one kernel. Latency runs from the
 key press to the frame that shows the change. Milliseconds depend on the machine; the ratios are what counts. `echo` is a slider whose
@@ -20,6 +21,8 @@ from tqdm import tqdm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 import browser as driver  # noqa: E402
+
+import roofline_lib as rl  # noqa: E402
 
 COMMON = """
 import ipywidgets as widgets, numpy as np, roofline_lib as rl
@@ -121,14 +124,13 @@ def measure(names, keys, drags, config, chrome):
         driver.write_notebook(f"{folder}/sliders.ipynb", COMMON, *(PEERS[name] for name in names), ROOF)
         with driver.jupyter(folder, config, windowing="none") as server:
             book = driver.Notebook(chrome, server, "sliders.ipynb", width=1400, height=1000)
-            errors = book.run_all()
-            if errors:
+            if errors := book.run_all():
                 raise SystemExit("the benchmark's notebook failed: " + "; ".join(errors))
             book.page.wait_for_timeout(3000)
             with tqdm(total=(keys + 2) * len(results) + drags * len(names), unit="step", disable=None) as progress:
                 for count in range(keys + 2):  # the first two warm up
                     for name, result in results.items():
-                        taken = key(book, name, count)
+                        taken = step_key(book, name, count)
                         result["ms"] += [taken] if count > 1 else []
                         progress.update()
                 for _ in range(drags):
@@ -138,6 +140,50 @@ def measure(names, keys, drags, config, chrome):
                         progress.update()
             book.close()
     return results
+
+
+def measure_controls(keys, config, chrome):
+    """{"echo": [ms], "GemmExplorer m": [ms], ...} for each control that shows at first, each step of one followed by one of the echo."""
+    names = [name for name in rl._LAZY if name.endswith("Explorer")]
+    controls = [(name, key) for name in names for explorer in [getattr(rl, name)()] for key in explorer.controls
+                if key not in explorer.now.hidden]
+    results = {"echo": []} | {f"{name} {key}": [] for name, key in controls}
+    with tempfile.TemporaryDirectory() as folder:
+        driver.write_notebook(f"{folder}/controls.ipynb", COMMON, PEERS["echo"], *(f"rl.{name}()" for name in names))
+        with driver.jupyter(folder, config, windowing="none") as server:
+            book = driver.Notebook(chrome, server, "controls.ipynb", width=1400, height=1000)
+            if errors := book.run_all():
+                raise SystemExit("the benchmark's notebook failed: " + "; ".join(errors))
+            book.page.wait_for_timeout(3000)
+            for count in tqdm(range(keys + 2), unit="round", disable=None):  # the first two warm up
+                for name, key in controls:
+                    taken = [step_control(book, name, key, count), step_key(book, "echo", count)]
+                    if count > 1:
+                        results[f"{name} {key}"].append(taken[0])
+                        results["echo"].append(taken[1])
+            book.close()
+    return results
+
+
+def step_control(book, name, key, count):
+    """Move any control of an explorer by one step, back and forth; milliseconds."""
+    place = book.page.locator(f".{name} .control-{key}")
+    place.scroll_into_view_if_needed()
+    book.watch(f".{name} .roofline-picture > :nth-child(2)")
+    book.settle(120)
+    if place.locator(".noUi-handle").count():
+        place.locator(".noUi-handle").focus()
+        low, now, high = place.locator(".noUi-handle").evaluate("h => [h.ariaValueMin, h.ariaValueNow, h.ariaValueMax].map(parseFloat)")
+        right = now == low or now != high and count % 2
+        return book.step(lambda: book.page.keyboard.press("ArrowRight" if right else "ArrowLeft"))
+    if place.locator("select").count():
+        now = place.locator("select").evaluate("list => list.selectedIndex")
+        return book.step(lambda: place.locator("select").select_option(index=0 if now == 1 else 1))
+    if place.locator("button").count():
+        place.locator("button:not(.mod-active)").first.focus()
+    else:
+        place.locator("input").focus()
+    return book.step(lambda: book.page.keyboard.press("Space"))
 
 
 def ready(book, name):
@@ -150,7 +196,7 @@ def ready(book, name):
     book.settle(120)
 
 
-def key(book, name, count):
+def step_key(book, name, count):
     """Press a key on a peer's control once; milliseconds."""
     ready(book, name)
     if name == "ours, roof":
@@ -183,11 +229,19 @@ def main():
     parser.add_argument("--drags", type=int, default=3, help="drags of 60 events for each peer")
     parser.add_argument("--only", nargs="+", choices=PEERS, default=list(PEERS), help="these peers only")
     parser.add_argument("--default-server", action="store_true", help="without the server settings of `make lab`")
+    parser.add_argument("--every-control", action="store_true", help="every control of our own explorers, beside the echo only")
     parser.add_argument("--json", metavar="FILE", help="write the figures here")
     arguments = parser.parse_args()
     if not driver.chromium():
         raise SystemExit(driver.HOW)
     config = None if arguments.default_server else driver.ROOT / "tools" / "jupyter_lab_config.py"
+    if arguments.every_control:
+        with driver.browser() as chrome:
+            results = measure_controls(arguments.keys, config, chrome)
+        echo = statistics.median(results["echo"])
+        for name, ms in sorted(results.items(), key=lambda item: statistics.median(item[1])):
+            print(f"{name:32}{statistics.median(ms):6.0f} ms{statistics.median(ms) / echo:8.2f} echoes")
+        return
     with driver.browser() as chrome:
         rows = table(measure(arguments.only, arguments.keys, arguments.drags, config, chrome))
     print(f"{'':12}{'median':>9}{'p95':>9}{'/interact':>11}{'/echo':>8}{'p95/echo':>10}{'frames':>8}{'blank':>7}{'late':>8}")

@@ -4,12 +4,15 @@ import base64
 import io
 import xml.etree.ElementTree as ElementTree
 from importlib.util import find_spec
+from pathlib import Path
 
 import ipywidgets as widgets
+import nbformat
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from nbconvert import HTMLExporter
 from PIL import Image
 
 import roofline_lib as rl
@@ -17,7 +20,8 @@ from roofline_lib.drawing import text_size
 from roofline_lib.explorers.base import Explorer
 from roofline_lib.explorers.controls import Choice, Number, Switch, log_ladder
 from roofline_lib.explorers.placing import clip, cover
-from roofline_lib.explorers.stage import WIDTH, Dot, Path, Words, background
+from roofline_lib.explorers.stage import WIDTH, Dot, Words, background
+from roofline_lib.explorers.stage import Path as Outline
 
 MODULES = {name: module for name, module in rl._LAZY.items() if name.endswith("Explorer") and find_spec(f"roofline_lib.{module}")}
 WITH_FP32 = [name for name in rl.machines() if "fp32" in rl.machine(name).precisions]
@@ -57,7 +61,7 @@ def sound(explorer):
     assert explorer.readout in tree.find("svg").attrib["aria-label"] and explorer.now.alt in tree.find("svg").attrib["aria-label"]
     assert not [node for node in tree.iter() if "id" in node.attrib]
     for shape in explorer.shapes:
-        covered = cover(shape) if not isinstance(shape, Path) else shape.points
+        covered = cover(shape) if not isinstance(shape, Outline) else shape.points
         assert np.isfinite(covered).all(), shape
         assert (covered >= (-1, -1)).all() and (covered <= (WIDTH + 1, explorer.now.height + 1)).all(), shape
 
@@ -119,7 +123,7 @@ def test_point_and_roofs_lie_where_the_axes_say(m, n, k, precision, machine):
     circle, = overlay(explorer).iter("circle")
     assert np.allclose((float(circle.attrib["cx"]), float(circle.attrib["cy"])), spot, atol=0.01)
     ridge = ax.transData.transform((rl.machine(machine).ridge_point(precision), limit.peak_flops)) * to_picture[0] + to_picture[1]
-    slope, flat = [shape.points for shape in explorer.shapes if isinstance(shape, Path) and shape.width == 3]
+    slope, flat = [shape.points for shape in explorer.shapes if isinstance(shape, Outline) and shape.width == 3]
     assert np.allclose(slope[-1], ridge, atol=1e-6) and np.allclose(flat[0], ridge, atol=1e-6)
     assert limit.bound_by == ("compute" if spot[0] >= ridge[0] - 1e-6 else "memory") and f"{limit.bound_by}-bound" in explorer.readout
 
@@ -252,3 +256,14 @@ def _distance(point, start, end):
 def test_text_size_is_on_the_safe_side():
     width, height = text_size("312 TFLOP/s", 13)
     assert 60 < width < 100 and height > 13
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_stored_lessons_show_a_picture_for_each_explorer_also_as_html(path):
+    notebook = nbformat.read(path, as_version=4)
+    shown = [output for cell in notebook.cells for output in cell.get("outputs", ())
+             if "Explorer: " in output.get("data", {}).get("text/plain", "")]
+    pictures = [output.data.get("image/png", "").replace("\n", "") for output in shown]
+    assert all(pictures)
+    html = HTMLExporter().from_notebook_node(notebook)[0].replace("\n", "")
+    assert all(picture in html for picture in pictures)

@@ -88,7 +88,7 @@ def browser():
 # its nodes, and an <img> counts when it is decoded. `from` is when the last key or pointer event came in.
 WATCH = """root => {
   if (window.seen) window.seen.stop = true;
-  else for (const kind of ['keydown', 'pointerdown', 'pointermove', 'click'])
+  else for (const kind of ['keydown', 'pointerdown', 'pointermove', 'click', 'change'])
     window.addEventListener(kind, event => { window.seen.from = event.timeStamp }, { capture: true });
   const seen = window.seen = { changed: 0, frames: 0, blank: 0, at: 0, from: 0, dirty: false, stop: false }, after = new MessageChannel();
   after.port1.onmessage = () => { seen.at = performance.now() };

@@ -269,7 +269,8 @@ def test_every_picture_says_what_it_shows(book):
             assert label.evaluate("node => node.labels.length && node.labels[0].textContent.trim().length > 0")
 
 
-def test_no_growth_over_300_steps(book):
+@pytest.mark.parametrize("steps", [300, pytest.param(2000, marks=pytest.mark.slow)])
+def test_no_growth_over_many_steps(book, steps):
     live = Live(book, "GemmExplorer")
     session = book.page.context.new_cdp_session(book.page)
     session.send("Performance.enable")
@@ -290,7 +291,7 @@ def test_no_growth_over_300_steps(book):
 
     walk(50)
     before = weigh()
-    walk(300)
+    walk(steps)
     nodes, heap, objects, resident = (now - then for now, then in zip(weigh(), before, strict=True))
     assert nodes < 300 and heap < 5 and objects < 3000 and resident < 15
 
