@@ -87,10 +87,12 @@ ANYTHING = st.recursive(
 @pytest.mark.parametrize("question", [NUMBERS[0], NUMBERS[-1], CHOICES[0], FUNCTIONS[0]], ids=lambda q: q.id)
 def test_odd_answers_are_wrong_and_nothing_worse(question):
     for i in range(len(ODD)):
+        raised, fair = None, []
         try:
             fair = [check(question, ODD[i]), check(ODD[i], 3)]
-        except BaseException as error:  # pytest would ask the answer for its repr, and leave
-            pytest.fail(f"answer {i} made the check raise {type(error).__name__}", pytrace=False)
+        except BaseException as error:
+            raised = type(error).__name__  # the name only: pytest would ask the answer for its repr, and leave
+        assert raised is None, f"answer {i} made the check raise {raised}"
         assert not any(verdict.right or verdict.slips for verdict in fair) and all(verdict.message for verdict in fair), i
 
 
@@ -136,7 +138,7 @@ def test_a_terminal_without_unicode_is_no_excuse(monkeypatch):
 
 # --- never a wrong verdict --------------------------------------------------------------------------------------------
 
-@given(st.sampled_from(NUMBERS), st.floats(-1, 1), st.data())
+@given(st.sampled_from(NUMBERS), st.floats(-1, 1) | st.sampled_from([-1, 1]), st.data())
 def test_right_means_inside_the_tolerance(question, where, data):
     reference, tolerance = float(question.reference()), question.tolerance
     value = reference * (1 + tolerance * (1 - 1e-9) * where)  # a shade inside: writing and reading rounds
@@ -151,7 +153,7 @@ def test_right_means_inside_the_tolerance(question, where, data):
         assert check(question.id, answer).slips == ()
 
 
-@given(st.sampled_from(NUMBERS), st.floats(1e-6, 20), st.booleans(), st.data())
+@given(st.sampled_from(NUMBERS), st.floats(1e-6, 20) | st.just(1e-6), st.booleans(), st.data())
 def test_wrong_means_outside_the_tolerance(question, beyond, above, data):
     reference, scale = float(question.reference()), question.scale_and_base[0]
     off = question.tolerance * (1 + 1e-9) + beyond * max(question.tolerance, 1e-6)

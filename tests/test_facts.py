@@ -372,7 +372,7 @@ def test_f6_9_a_cpu():
 
 # --- F7 one training step --------------------------------------------------------------------------------------------
 
-STEP = rl.Work(6 * 7e9 * 4e6, 1)
+STEP = rl.Work(rl.training_flops(7e9, 4e6), 1)
 
 
 def test_f7_1_and_2_six_n_d():
@@ -404,8 +404,10 @@ def test_f7_6_a_ragged_last_micro_batch():
 
 def test_f7_7_sixteen_byte_a_parameter():
     model = rl.transformer("llama-2-7b")
-    held = 2 * model.weight_bytes("bf16") + 3 * model.weight_bytes("fp32")  # weights, gradients; master, two Adam moments
-    assert held == 16 * model.parameters and rl.machine("A100 80GB SXM").capacity() < held < rl.machine("H200 SXM").capacity()
+    step = rl.training_memory(model, 1, 1)
+    held = step.weights + step.gradients + step.optimizer
+    assert held == 2 * model.weight_bytes("bf16") + 3 * model.weight_bytes("fp32") == 16 * model.parameters  # fp32: master, two Adam moments
+    assert rl.machine("A100 80GB SXM").capacity() < held < rl.machine("H200 SXM").capacity()
 
 
 # --- F8 operators ----------------------------------------------------------------------------------------------------
