@@ -406,7 +406,7 @@ def test_f7_7_sixteen_byte_a_parameter():
     model = rl.transformer("llama-2-7b")
     step = rl.training_memory(model, 1, 1)
     held = step.weights + step.gradients + step.optimizer
-    assert held == 2 * model.weight_bytes("bf16") + 3 * model.weight_bytes("fp32") == 16 * model.parameters  # fp32: master, two Adam moments
+    assert held == 2 * model.weight_bytes("bf16") + 3 * model.weight_bytes("fp32") == 16 * model.parameters  # fp32 master and moments
     assert rl.machine("A100 80GB SXM").capacity() < held < rl.machine("H200 SXM").capacity()
 
 
