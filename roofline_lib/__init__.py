@@ -49,7 +49,8 @@ _LAZY = {"draw_roofline": "drawing", "GemmExplorer": "explorers.gemm", "TilingEx
          "DecodeExplorer": "explorers.decode", "ChainExplorer": "explorers.chain", "PeakExplorer": "explorers.peak",
          "MeasuredExplorer": "explorers.measured", "OperatorExplorer": "explorers.operator", "TrainingExplorer": "explorers.training"}
 
-__all__ = [name for name in dir() if not name.startswith("_") and name != "import_module"] + list(_LAZY)
+_PUBLIC = [name for name, value in globals().items() if getattr(value, "__module__", "").startswith("roofline_lib.")]
+__all__ = [*_PUBLIC, "PRECISIONS", *_LAZY]  # not the modules themselves
 
 
 def __getattr__(name):
