@@ -20,7 +20,7 @@ from roofline_lib.drawing import text_size
 from roofline_lib.explorers.base import Explorer
 from roofline_lib.explorers.controls import Choice, Number, Switch, log_ladder
 from roofline_lib.explorers.placing import clip, cover
-from roofline_lib.explorers.stage import WIDTH, Dot, Words, background
+from roofline_lib.explorers.stage import WIDTH, Dot, Words, background, svg
 from roofline_lib.explorers.stage import Path as Outline
 
 MODULES = {name: module for name, module in rl._LAZY.items() if name.endswith("Explorer") and find_spec(f"roofline_lib.{module}")}
@@ -90,6 +90,7 @@ def test_nothing_is_sent_when_nothing_changed(explorer, monkeypatch):
     monkeypatch.setattr(widgets.Widget, "send_state", lambda self, key=None: sent.append((self, key)))
     for control in explorer.controls.values():
         control.value = control.value
+    monkeypatch.setattr(type(explorer), "scene", None)  # not even asked for
     explorer._look()
     assert not sent
 
@@ -145,6 +146,8 @@ def test_hostile_names_are_escaped_everywhere():
     sound(explorer)
     assert "<img" not in explorer.stage.moving.value and HOSTILE in explorer.readout
     assert explorer._repr_mimebundle_()["image/png"]
+    tree = ElementTree.fromstring(svg([Words(0, 0, HOSTILE)], 100, HOSTILE))
+    assert tree.find("text").text == tree.attrib["aria-label"] == HOSTILE
     explorer.controls["machine"].take(HOSTILE + "?")
     assert "<img" not in explorer.controls["machine"].message.value
 
@@ -175,9 +178,12 @@ def test_a_typed_number_is_kept_or_refused_with_a_message():
     assert control.message.layout.display != "none"
     control.box.value = 76.0
     assert control.value == 76 and control.message.value == "" and control.message.layout.display == "none"
+    changes = []
+    control.observe(lambda change: changes.append(change.new), "value")
     for typed in (1000, 65536, 1, 75):
         control.box.value = float(typed)
         assert control.value == typed == control.box.value
+    assert changes == [1000, 65536, 1, 75]  # and nothing in between, such as the slider's nearest step
 
 
 def test_the_slider_walks_round_numbers_and_only_follows_a_typed_one():
