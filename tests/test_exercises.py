@@ -180,6 +180,7 @@ def test_one_wrong_function_loses_one_mark(lesson):
         spoilt = json.loads(json.dumps(book))
         cell = next(cell for cell in spoilt["cells"] if cell["id"] == wrong)
         cell["source"] = source(cell) + (f"\n\nright_way = {wrong}\n\ndef {wrong}(*inputs):\n    value = right_way(*inputs)\n"
+                                         "    if isinstance(value, str):\n        return f'not {value}'\n"
                                          "    return [9, *value[1:]] if isinstance(value, list) else value * 1.001 + 1\n")
         got = grade_one(Submission(student, json.dumps(spoilt).encode()), asked, tables[student], 5)
         assert {question: outcome.word for question, outcome in got.outcomes.items()} == {
