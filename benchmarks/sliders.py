@@ -15,6 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
@@ -156,8 +157,8 @@ def measure_controls(keys, config, chrome):
                 raise SystemExit("the benchmark's notebook failed: " + "; ".join(errors))
             book.page.wait_for_timeout(3000)
             for count in tqdm(range(keys + 2), unit="round", disable=None):  # the first two warm up
-                for name, key in controls:
-                    taken = [step_control(book, name, key, count), step_key(book, "echo", count)]
+                for place, (name, key) in enumerate(controls):
+                    taken = [step_control(book, name, key, count), step_key(book, "echo", place)]
                     if count > 1:
                         results[f"{name} {key}"].append(taken[0])
                         results["echo"].append(taken[1])
@@ -166,7 +167,7 @@ def measure_controls(keys, config, chrome):
 
 
 def step_control(book, name, key, count):
-    """Move any control of an explorer by one step, back and forth; milliseconds."""
+    """Move any control of an explorer by one step, sliders back and forth, others there and back; milliseconds."""
     place = book.page.locator(f".{name} .control-{key}")
     place.scroll_into_view_if_needed()
     book.watch(f".{name} .roofline-picture > :nth-child(2)")
@@ -178,12 +179,15 @@ def step_control(book, name, key, count):
         return book.step(lambda: book.page.keyboard.press("ArrowRight" if right else "ArrowLeft"))
     if place.locator("select").count():
         now = place.locator("select").evaluate("list => list.selectedIndex")
-        return book.step(lambda: place.locator("select").select_option(index=0 if now == 1 else 1))
-    if place.locator("button").count():
-        place.locator("button:not(.mod-active)").first.focus()
+        there, back = (partial(place.locator("select").select_option, index=index) for index in (now - 1 if now else 1, now))
+    elif place.locator("button").count():
+        now = place.locator("button").evaluate_all("buttons => buttons.findIndex(button => button.classList.contains('mod-active'))")
+        there, back = (partial(place.locator("button").nth(index).press, "Space") for index in (now - 1 if now else 1, now))
     else:
-        place.locator("input").focus()
-    return book.step(lambda: book.page.keyboard.press("Space"))
+        there = back = partial(place.locator("input").press, "Space")
+    taken = book.step(there)
+    book.step(back)
+    return taken
 
 
 def ready(book, name):
