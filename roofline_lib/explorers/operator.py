@@ -36,8 +36,8 @@ class OperatorExplorer(Explorer):
             MachineChoice(machine),
             Choice("operator", operator, (_ALL, *_KINDS)),
             Number("tokens", tokens, 1, 65536, "rows, keys"),
-            Switch("fused", fused, "fused: all steps of an operator in one kernel"),
-            Switch("flash", flash, "flash: attention in one kernel, no scores in memory"),
+            Switch("fused", fused, "fused: one kernel for all steps"),
+            Switch("flash", flash, "flash: no scores in memory"),
             Switch("causal", causal, "causal mask in prefill"))
 
     @staticmethod
@@ -84,8 +84,9 @@ def _operators(precision, tokens, kv_heads, causal):
             ("GEMM", f"[{tokens}, 4096] @ [4096, 4096], ReLU", gemm(tokens, 4096, 4096, precision), wide)):
         works[name] = what, [product, elementwise(n, precision, 1, 1)], product.bytes_moved
     for name, queries in (("prefill attention", tokens), ("decode attention", 1)):
-        shape, what = (1, 32, kv_heads, queries, tokens, 128, precision), f"32 heads of {queries:,} x {tokens:,} scores"
-        works[name] = what, [attention(*shape, causal=causal)], attention(*shape, flash=True, causal=causal).bytes_moved
+        what = f"32 heads on {kv_heads} KV heads, {queries:,} x {tokens:,} scores"
+        shape = (1, 32, kv_heads, queries, tokens, 128, precision)
+        works[name] = what, [attention(*shape, causal=causal)], attention(*shape, flash=True).bytes_moved
     return works
 
 
@@ -94,7 +95,6 @@ class Staircase(Mark):
     """Points that may crowd: their labels go down to the right one below the other, each on a thin leader."""
 
     points: tuple
-    rank = -1  # before the roofs' labels, which find room elsewhere
 
     def _places(self, view):
         """(point, its label, where the leader starts and ends), the rightmost point first."""
