@@ -29,7 +29,7 @@ QUESTIONS = [
              choices=tuple(rl.chains.order_text(order) for order in rl.chain_orders(4)),
              reference=lambda: rl.best_chain_order(_FOUR, "bytes_moved").text,
              hint="the order with the fewest FLOP builds an 8 x 4096 matrix first, and must write it and read it back."),
-    Question("05.strassen", "At which even n does one level of Strassen's scheme first need fewer FLOP than 2 n^3, its 18 additions counted?",
+    Question("05.strassen", "At which even n does one level of Strassen's scheme first need fewer FLOP than 2 n^3? Count its 18 additions.",
              reference=lambda: _crossover(lambda work: work.flops), tolerance=0,
              hint="2 n^3 against 7 x 2 (n/2)^3 + 18 (n/2)^2: divide by n^2 / 4."),
 ]

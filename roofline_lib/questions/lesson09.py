@@ -37,7 +37,8 @@ QUESTIONS = [
              unit="FLOP/byte", reference=lambda: rl.gemm(60, 16384, 4096, "bf16").intensity, tolerance=0.004,
              slips={"rule-for-exact": lambda: 60.0, "wrong-width": lambda: rl.gemm(60, 16384, 4096, "fp32").intensity},
              hint="all three matrices count: the rule 'about M' says 60."),
-    Question("09.swing", "Within each step the tensor cores are busy for 900 ms, then idle for 60 ms while memory is busy. What runs in those 60 ms?",
+    Question("09.swing", "Within each step the tensor cores are busy for 900 ms, then idle for 60 ms while memory is busy. "
+             "What runs in those 60 ms?",
              choices=("the forward pass", "the optimizer", "the longest product"), reference=lambda: "the optimizer",
              hint="half a FLOP a byte, over every parameter: nothing in a step lies further left."),
 ]
