@@ -35,6 +35,23 @@ y = rl.attainable_performance(x, peak, bandwidth)
 def at(step):
     limit = rl.bound(rl.gemm(sizes[step], 1024, 1024, "fp32"), chip, "fp32")
     return limit.work.intensity, limit.attainable_performance, f"{limit.work.intensity:.1f} FLOP/byte"
+def draw(ax, step):
+    "The picture that ours shows, with matplotlib; the point and its label."
+    ax.loglog(x[:2], y[:2], lw=3)
+    ax.loglog(x[1:], y[1:], lw=3)
+    ax.axvspan(0.1, x[1], alpha=0.07)
+    ax.axvspan(x[1], 1e5, alpha=0.07, color="C1")
+    ax.vlines(x[1], 1e10, peak, ls=":")
+    for where, text in ((1, "DRAM 1.555 TB/s"), (500, "fp32 19.5 TFLOP/s")):
+        ax.annotate(text, (where, min(peak, bandwidth * where)), (0, 6), textcoords="offset points", ha="center")
+    for where, height, text in ((1, 4e15, "memory-bound"), (500, 4e15, "compute-bound"), (1.1 * x[1], 1.5e10, f"ridge {x[1]:.3g}")):
+        ax.text(where, height, text)
+    px, py, text = at(step)
+    point, = ax.plot([px], [py], "o")
+    note = ax.annotate(text, (px, py), (8, -14), textcoords="offset points")
+    ax.set(xlim=(0.1, 1e5), ylim=(1e10, 1e16), xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
+    ax.grid()
+    return point, note
 def named(name, slider, picture):
     slider.add_class(f"{name}-slider"), picture.add_class(f"{name}-picture")
 def new_slider():
@@ -56,11 +73,7 @@ widgets.VBox([slider, label])""",
 import matplotlib.pyplot as plt
 def picture(step):
     fig, ax = plt.subplots(figsize=(7, 4.2))
-    ax.loglog(x, y)
-    px, py, text = at(step)
-    ax.plot([px], [py], "o")
-    ax.annotate(text, (px, py), (8, -14), textcoords="offset points")
-    ax.set(xlim=(0.1, 1e5), ylim=(1e10, 1e16), xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
+    draw(ax, step)
     plt.show()
 moved = widgets.interactive(picture, step=new_slider())
 named("interact", moved.children[0], moved.children[-1])
@@ -71,12 +84,7 @@ from matplotlib.figure import Figure
 fig = Figure(figsize=(7, 4.2))
 canvas = nbagg.Canvas(fig)
 manager = nbagg.FigureManager(canvas, 0)
-ax = fig.add_subplot()
-ax.loglog(x, y)
-px, py, text = at(30)
-point, = ax.plot([px], [py], "o")
-note = ax.annotate(text, (px, py), (8, -14), textcoords="offset points")
-ax.set(xlim=(0.1, 1e5), ylim=(1e10, 1e16), xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
+point, note = draw(fig.add_subplot(), 30)
 def move(change):
     px, py, text = at(change.new)
     point.set_data([px], [py]); note.xy = px, py; note.set_text(text)
