@@ -92,8 +92,8 @@ def number(name, value, unit, *, least=None, above=None, whole=False, finite=Tru
         if least is not None:
             bad = bad | (array < least)
         if whole:
-            bad = bad | (array != np.floor(array))
-        if np.any(bad) or np.size(array) == 0 or single and np.ndim(array):
+            bad = bad | (array != (array // 1 if isinstance(array, float) else np.floor(array)))
+        if bad if isinstance(array, float) else np.any(bad) or array.size == 0 or single:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         wanted = ("one " if single else "a ") + ("whole number" if whole else "number")
