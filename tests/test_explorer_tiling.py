@@ -52,7 +52,7 @@ def agrees(explorer):
 
 
 def test_readout_in_words():
-    assert TilingExplorer("house chip").readout == (
+    assert TilingExplorer("house chip").now.readout == (
         "128 x 128 tiles: 4.36 GB moved, 31.5 FLOP/byte, compute-bound, 66.6 kB of fast memory. "
         "1,024 tiles on 132 SMs: 0 % of their area lies outside C, 3 % of the waves' places stay empty.")
 

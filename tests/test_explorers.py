@@ -57,8 +57,8 @@ def sound(explorer):
     """What holds for every picture: it says something, it is all on the card, it parses, and it is what the controls say."""
     assert explorer.readout and explorer.readout in repr(explorer) and "nan" not in explorer.readout.lower()
     tree = overlay(explorer)
-    assert tree.find("div").text == explorer.readout
-    assert explorer.readout in tree.find("svg").attrib["aria-label"] and explorer.now.alt in tree.find("svg").attrib["aria-label"]
+    assert tree.find("div").text == explorer.now.readout
+    assert explorer.now.readout in tree.find("svg").attrib["aria-label"] and explorer.now.alt in tree.find("svg").attrib["aria-label"]
     assert not [node for node in tree.iter() if "id" in node.attrib]
     for shape in explorer.shapes:
         covered = cover(shape) if not isinstance(shape, Outline) else shape.points

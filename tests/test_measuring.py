@@ -459,7 +459,7 @@ def test_the_explorer_takes_a_record_of_ones_own_and_says_what_it_does_not_know(
     explorer = rl.MeasuredExplorer(mine, "fp8", "over n = m = k", 300)
     assert "[256, 256] @" in explorer.readout and "catalogue has no some card" in explorer.readout
     explorer.controls["precision"].value = "fp64"
-    assert explorer.readout == "The record of some card has no products in fp64. It has bf16, fp16, tf32, fp32, fp8."
+    assert explorer.now.readout == "The record of some card has no products in fp64. It has bf16, fp16, tf32, fp32, fp8."
     mine["points"][0]["flops"] = float("nan")
     with pytest.raises(ValueError, match="finite"):
         rl.MeasuredExplorer(mine)

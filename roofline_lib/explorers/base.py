@@ -34,7 +34,7 @@ class Explorer(widgets.VBox):
     a pure function (a staticmethod) of the controls' values (machines come as Machine). It holds no physics: numbers come from
     roofline_lib, so that whatever an explorer shows can be had in one plain line without it.
 
-    `.controls[name].value` reads and sets a control, `.readout` is the sentence under the picture.
+    `.controls[name].value` reads and sets a control, `.readout` is what stands under the picture.
     """
 
     def __init__(self, *controls):
@@ -60,8 +60,8 @@ class Explorer(widgets.VBox):
 
     @property
     def readout(self):
-        """The sentence under the picture, as plain text."""
-        return self.now.readout
+        """The sentences under the picture as plain text, one a line: a printed line that the page has to break is hard to read."""
+        return self.now.readout.replace(". ", ".\n")
 
     def _look(self, change=None):
         """Read all controls, and show what they say if it is new."""

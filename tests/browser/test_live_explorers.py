@@ -20,7 +20,7 @@ import json, gc, numpy as np, roofline_lib as rl
 made = {}
 def say(name):
     e = made[name]
-    print(json.dumps({"readout": e.readout, "afresh": type(e).scene(**{k: c.chosen for k, c in e.controls.items()}).readout,
+    print(json.dumps({"readout": e.now.readout, "afresh": type(e).scene(**{k: c.chosen for k, c in e.controls.items()}).readout,
                       "values": {k: c.value for k, c in e.controls.items()}, "hidden": e.now.hidden}))"""
 
 
