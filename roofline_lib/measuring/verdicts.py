@@ -124,7 +124,8 @@ def _above_slope(measured, machine, over):
         return {"cache level": f"its {used} were used again and again, and {min(fits)[1]} keeps them or a part of them"}
     width = bytes_per_element(measured["precision"])
     busy = " Or was the roof itself measured on a busy machine?" if machine.kind == "CPU" else ""
-    return {"precision": f"were the elements narrower than the {significant(width)} byte that were counted?{busy}"} if over <= 2 * width else {}
+    narrower = f"were the elements narrower than the {significant(width)} byte that were counted?{busy}"
+    return {"precision": narrower} if over <= 2 * width else {}
 
 
 def _clock_share(measured, peak, machine):
