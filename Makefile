@@ -11,8 +11,7 @@ help:           ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 lab: setup      ## open the course in JupyterLab, on your own copies in work/
-	$(BIN)/python tools/work_copies.py
-	$(BIN)/jupyter lab --config=tools/jupyter_lab_config.py
+	$(BIN)/python tools/work_copies.py --lab
 
 fresh: setup    ## bring clean copies of the lessons into work/ and keep the old ones beside them
 	$(BIN)/python tools/work_copies.py --fresh

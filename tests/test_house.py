@@ -283,7 +283,9 @@ def test_kernel_messages_are_sent_without_delay(ours, tmp_path):
     assert bool(int(seen.read_text())) is ours
 
 
-def test_make_lab_prints_the_address_of_the_first_lesson(tmp_path):
-    with jupyter(tmp_path):
-        pass
+def test_make_lab_prints_the_address_of_the_first_lesson_and_asks_nothing(tmp_path):
+    with jupyter(tmp_path) as (address, token):
+        place = f"{address}lab/api/settings/@jupyterlab/apputils-extension:notification"
+        answer = json.load(urllib.request.urlopen(urllib.request.Request(place, headers={"Authorization": f"token {token}"})))
+    assert answer["schema"]["properties"]["fetchNews"]["default"] == "false", "JupyterLab asks whether to fetch news"
     assert "/lab/tree/work/00_start_here.ipynb?token=" in (tmp_path / ".own" / "server.log").read_text()

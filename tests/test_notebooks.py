@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+import shutil
 
 import nbformat
 import notebook_rules as rules
@@ -15,7 +16,7 @@ from prose_numbers import derived, numbers
 from refresh_notebooks import NOTEBOOK_METADATA, WIDGET_VIEW, main, refreshed
 from work_copies import bring
 
-LESSONS = rules.lessons()
+ROOT, LESSONS = rules.ROOT, rules.lessons()
 PNG = re.compile(r'"image/png": "([^"]*)"')
 name = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 
@@ -190,12 +191,33 @@ def test_work_copies_keep_what_the_learner_wrote(tmp_path):
     lesson, exercise = tmp_path / "notebooks" / "01.ipynb", tmp_path / "exercises" / "01" / "01.ipynb"
     for path in (lesson, exercise):
         path.parent.mkdir(parents=True)
-        path.write_text("clean")
-    work = tmp_path / "work"
+        nbformat.write(good(), path)
+    tracked, work = lesson.read_bytes(), tmp_path / "work"
     assert bring(tmp_path) == [work / "01.ipynb", work / "exercises" / "01" / "01.ipynb"]
-    (work / "01.ipynb").write_text("mine")
-    assert bring(tmp_path) == []
-    assert (work / "01.ipynb").read_text() == "mine"
-    assert bring(tmp_path, fresh=True) == [work / "01.ipynb"]
-    assert sorted(path.read_text() for path in work.glob("01*.ipynb")) == ["clean", "mine"]
-    assert lesson.read_text() == "clean"
+    clean = (work / "01.ipynb").read_text()
+    for mine in ("mine", "mine too"):
+        (work / "01.ipynb").write_text(mine)
+        assert bring(tmp_path) == []
+        assert (work / "01.ipynb").read_text() == mine
+        assert bring(tmp_path, fresh=True) == [work / "01.ipynb"]
+    assert {path.name: path.read_text() for path in work.glob("*.ipynb")} == {
+        "01.ipynb": clean, "old-1_01.ipynb": "mine", "old-2_01.ipynb": "mine too"}  # fmt: skip
+    assert bring(tmp_path, fresh=True) == []
+    assert lesson.read_bytes() == tracked
+
+
+def test_work_copies_show_no_answer_and_link_to_what_is_there(tmp_path):
+    for folder in ("notebooks", "exercises", "docs"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    for copy in bring(tmp_path):
+        book = rules.read(copy)
+        assert [cell.id for cell in book.cells if cell.get("outputs") or cell.get("execution_count")] == []
+        assert rules.faults(book, copy, [rules.linked]) == []
+    lesson, exercise = (tmp_path / "work" / place for place in ("02_roofline.ipynb", "exercises/02_roofline/02_roofline.ipynb"))
+    assert "](../../02_roofline.ipynb)" in exercise.read_text() and "](../../notebooks/" not in exercise.read_text()
+    assert "](exercises/02_roofline/02_roofline.ipynb)" in lesson.read_text()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "exercises").glob("*/*.ipynb")), ids=lambda path: path.stem)
+def test_links_of_exercises(path):
+    assert rules.faults(rules.read(path), path, [rules.linked]) == []

@@ -1,4 +1,4 @@
-# What `make lab` starts JupyterLab with.
+# What `make lab`, or tools/work_copies.py --lab, starts JupyterLab with.
 from pathlib import Path
 
 c = get_config()  # noqa: F821  (Jupyter puts it there)
@@ -8,7 +8,7 @@ c.ServerApp.root_dir = str(root)                   # so that a lesson's links in
 c.ServerApp.preferred_dir = str(root / "work")     # where the file browser opens
 c.LabApp.default_url = "/lab/tree/work/00_start_here.ipynb"  # what opens, and the address that is printed where nothing can open it
 c.ServerApp.allow_root = True                      # a container's only user is often root
-c.LabApp.news_url = None                           # no question about news before the first lesson
+c.LabApp.app_settings_dir = str(root / "tools" / "lab_settings")  # its overrides.json: no question about news before the first lesson
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 
 # A slider sends many small messages. By default the server holds each answer back until the browser has

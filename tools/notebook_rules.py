@@ -82,7 +82,7 @@ def still(notebook, path):
 
 
 def linked(notebook, path):
-    """Links to files lead somewhere, from notebooks/ and from work/ alike."""
+    """Links to files lead somewhere."""
     for cell in notebook.cells:
         for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", cell.source if cell.cell_type == "markdown" else ""):
             if not re.match(r"[a-z]+:", target) and not (path.parent / target).exists():
