@@ -1,17 +1,19 @@
 """Rooflines on given matplotlib axes, and what every picture of the course shares: colours, ticks, and where a label finds room."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
 from roofline_lib.machines import as_machine
 from roofline_lib.model import Work, attainable_performance
-from roofline_lib.text import quantity, significant
+from roofline_lib.text import number, quantity, significant
 
 # One colour, one idea, and never colour alone. All are at least 4.5:1 on the card and stay apart for the colour-blind.
 INK = "#1f2328"      # the learner's own point, words
@@ -43,6 +45,10 @@ def draw_roofline(ax, machine, precisions, works=None, level="DRAM"):
     `machine` is a Machine or a name, `precisions` a name or several, `works` a dict name -> Work (one number each), at the attainable
     performance of the first precision; (Work, performance in FLOP/s) puts a measured point. Sets limits, ticks and axis labels of `ax`.
     """
+    if not isinstance(ax, Axes):
+        raise ValueError(f"ax must be the Axes of a figure, such as `figure, ax = plt.subplots()` gives; got {ax!r:.80}")
+    if works is not None and not (isinstance(works, Mapping) and all(isinstance(name, str) for name in works)):
+        raise ValueError(f"works must be a dict name -> Work, such as {{'my job': work}}; got {works!r:.80}")
     machine = as_machine(machine)
     precisions = (precisions,) if isinstance(precisions, str) else tuple(precisions)
     if not precisions:
@@ -51,8 +57,9 @@ def draw_roofline(ax, machine, precisions, works=None, level="DRAM"):
     peaks = {precision: machine.peak(precision) for precision in precisions}
     spots = {name: _spot(name, work, peaks[precisions[0]], bandwidth) for name, work in (works or {}).items()}
     ridges = {precision: peak / bandwidth for precision, peak in peaks.items()}
-    xlim = decades([*ridges.values(), *(x for x, _ in spots.values())], (0.1, 1e4))
-    ylim = decades([*peaks.values(), *(y for _, y in spots.values()), bandwidth * xlim[0], 2 * max(peaks.values())])
+    around = [np.multiply(spot, factor) for spot in spots.values() for factor in (0.8, 1.25)]  # no marker is cut in half at an edge
+    xlim = decades([*ridges.values(), *(x for x, _ in around)], (0.1, 1e4))
+    ylim = decades([*peaks.values(), *(y for _, y in around), bandwidth * xlim[0], 2 * max(peaks.values())])
     log_axes(ax, xlim, ylim, INTENSITY, PERFORMANCE)
 
     roofs, marks, points, labels, merged = {}, {}, {}, [], {}
@@ -65,8 +72,7 @@ def draw_roofline(ax, machine, precisions, works=None, level="DRAM"):
         mark, = ax.plot([ridge, ridge], [ylim[0], peak], color=FAINT, lw=1, ls=":")
         roofs |= dict.fromkeys(names, roof)
         marks |= dict.fromkeys(names, mark)
-        labels.append(ax.annotate(f"{', '.join(names)} {quantity(peak, 'FLOP/s', 4)}", (xlim[1], peak), (-4, 3), ha="right", color=COMPUTE,
-                                  textcoords="offset points"))
+        labels.append(_name_roof(ax, f"{', '.join(names)} {quantity(peak, 'FLOP/s', 4)}", (ridge, xlim[1]), peak, spots.values()))
         labels.append(ax.text(ridge, 0.015, f" {significant(ridge)}", color=FAINT, va="bottom",
                               transform=blended_transform_factory(ax.transData, ax.transAxes)))
     slope = np.array([xlim[0], max(ridges.values())])
@@ -77,7 +83,7 @@ def draw_roofline(ax, machine, precisions, works=None, level="DRAM"):
                           transform_rotates_text=True, transform=ax.transAxes))  # turns with the slope, also when the axes are resized
     for name, (x, y) in spots.items():
         points[name], = ax.plot([x], [y], "o", color=INK, ms=7, label=name, zorder=5)
-    labels += _name_points(ax, spots, [line.get_xydata() for line in (memory, *roofs.values(), *marks.values())])
+    labels += _name_points(ax, spots, [line.get_xydata() for line in (memory, *roofs.values(), *marks.values())], labels)
     return Roofline(memory, roofs, marks, points, tuple(labels))
 
 
@@ -90,13 +96,35 @@ def _spot(name, work, peak, bandwidth):
     if isinstance(work, tuple) and len(work) == 2:
         work, measured = work
     if not isinstance(work, Work) or np.ndim(work.intensity):
-        raise ValueError(f"works[{name!r}] must be a Work of one number each, or (Work, FLOP/s); got {work!r}")
-    return work.intensity, measured or attainable_performance(work.intensity, peak, bandwidth)
+        raise ValueError(f"works[{name!r}] must be a Work of one number each, or (Work, FLOP/s); got {work!r:.80}")
+    if measured is None:
+        return work.intensity, attainable_performance(work.intensity, peak, bandwidth)
+    return work.intensity, number(f"works[{name!r}][1]", measured, "FLOP/s", above=0, single=True)
 
 
-def _name_points(ax, spots, lines):
-    """Names beside their points, where neither a roof nor another point or name is."""
-    taken = [sample(ax.transData.transform(line)) for line in lines]
+def _name_roof(ax, label, ends, peak, spots):
+    """A flat roof's label above it: as far right as no point is in its way; where each place has one, at the end and above that too."""
+    width, height = text_size(label, matplotlib.rcParams["font.size"] * ax.figure.dpi / 72)
+    (left, y), (right, _) = ax.transData.transform([(end, peak) for end in ends])
+    points = ax.transData.transform(list(spots)) if spots else np.empty((0, 2))
+    x, beside = points[abs(points[:, 1] - y - height / 2) < height / 2 + 8, 0], width + 8
+    places = [place for place in sorted({right - 4, *(x - 8)}, reverse=True) if place - width > left]
+    at, lift = next(((place, 3) for place in places if not np.any((x > place - beside) & (x < place + 8))), (right - 4, 8))
+    offset = (at - right) * 72 / ax.figure.dpi, lift
+    return ax.annotate(label, (ends[1], peak), offset, ha="right", color=COMPUTE, textcoords="offset points")
+
+
+def _covered(text):
+    """Points all over a Text that is there already, turned as it is."""
+    angle, text_box = np.radians(text.get_rotation()), text.get_window_extent()
+    width, height = text_size(text.get_text(), text.get_fontsize() * text.figure.dpi / 72)
+    box = sample_box(-width / 2, -height / 2, width, height)
+    return box @ np.array([(np.cos(angle), np.sin(angle)), (-np.sin(angle), np.cos(angle))]) + (text_box.p0 + text_box.p1) / 2
+
+
+def _name_points(ax, spots, lines, there):
+    """Names beside their points, where neither a roof nor another point or name is, nor a label that is `there`."""
+    taken = [sample(ax.transData.transform(line)) for line in lines] + [_covered(text) for text in there]
     taken += [sample_box(*(ax.transData.transform(spot) - 5), 10, 10) for spot in spots.values()]
     size = matplotlib.rcParams["font.size"] * ax.figure.dpi / 72
     box = ax.get_window_extent()
@@ -122,7 +150,7 @@ def log_axes(ax, xlim, ylim, xlabel, ylabel, xlog=True, ylog=True):
     """Quiet axes in powers of ten: one tick and one faint line a decade, no minor ones (they cost half of a draw), two spines."""
     ax.set(xscale="log" if xlog else "linear", yscale="log" if ylog else "linear", xlim=xlim, ylim=ylim)
     for axis, limits, label, log in ((ax.xaxis, xlim, xlabel, xlog), (ax.yaxis, ylim, ylabel, ylog)):
-        prefixed = limits[1] > 1e6 or limits[1] <= 1  # FLOP/s, seconds; else FLOP/byte, tokens and the like
+        prefixed = label != INTENSITY and (limits[1] > 1e6 or limits[1] <= 1)  # FLOP/s, seconds; tokens and the like stay plain
         if not label:
             axis.set_major_locator(NullLocator())
         elif log:
@@ -140,12 +168,15 @@ def log_axes(ax, xlim, ylim, xlabel, ylabel, xlog=True, ylog=True):
     ax.spines[["left", "bottom"]].set_color(FAINT)
 
 
+_RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+
+
 def _tick(value, _):
-    """1, 10, 100, 1000, and from there 10\u2074, 10\u2075: short enough for every decade to have one."""
+    """0.001, ..., 1, ..., 1000, and beyond them 10\u207b\u2074, 10\u2074: short enough for every decade to have one."""
     exponent = round(np.log10(value)) if value > 0 else 0
-    if exponent < 4 or not np.isclose(value, 10.0**exponent):
+    if -4 < exponent < 4 or not np.isclose(value, 10.0**exponent):
         return significant(value).replace(",", "")
-    return "10" + str(exponent).translate(str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"))
+    return "10" + str(exponent).translate(_RAISED)
 
 
 @lru_cache(maxsize=4096)

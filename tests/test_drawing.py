@@ -1,5 +1,6 @@
 """draw_roofline, read back from its artists; and the colours, for those who see fewer of them."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from hypothesis import given
@@ -76,10 +77,62 @@ def test_names_cover_neither_roofs_nor_one_another():
 @pytest.mark.parametrize("bad, message", [
     ({"machine": "H1000"}, "machine 'H1000' is not known"), ({"precisions": []}, "precisions must name at least one"),
     ({"precisions": ["fp12"]}, "'fp12'"), ({"works": {"mine": 3.0}}, r"works\['mine'\] must be a Work"),
-    ({"works": {"mine": rl.gemm(np.array([1, 2]), 2, 2)}}, "one number each"), ({"level": "L9"}, "level 'L9'")])
+    ({"works": {"mine": rl.gemm(np.array([1, 2]), 2, 2)}}, "one number each"), ({"level": "L9"}, "level 'L9'"),
+    ({"works": rl.gemm(2, 2, 2)}, r"works must be a dict name -> Work, such as \{'my job': work\}; got Work\("),
+    ({"works": {1: rl.gemm(2, 2, 2)}}, "works must be a dict name -> Work"), ({"works": []}, "works must be a dict"),
+    ({"works": {"mine": (rl.gemm(2, 2, 2), 0)}}, r"works\['mine'\]\[1\] must be one number above 0 \(FLOP/s\); got 0"),
+    ({"ax": None}, "ax must be the Axes of a figure.*got None"), ({"ax": plt}, "ax must be the Axes .*got <module 'matplotlib.pyplot'")])
 def test_bad_arguments_are_named(bad, message):
     with pytest.raises(ValueError, match=message):
-        rl.draw_roofline(axes(), **({"machine": "house chip", "precisions": "fp32"} | bad))
+        rl.draw_roofline(**({"ax": axes(), "machine": "house chip", "precisions": "fp32"} | bad))
+
+
+CROWD = st.lists(st.tuples(st.floats(0.02, 2e4), st.floats(0.001, 1) | st.just(1.0)), min_size=1, max_size=5)
+
+
+@given(CROWD, st.sampled_from(["house chip", "A100 40GB SXM", "T4"]))
+def test_labels_of_roofs_keep_off_points_and_names_keep_off_labels(jobs, machine):
+    chip = rl.machine(machine)
+    works = {f"job {i}": (rl.Work(x * 1e6, 1e6), share * rl.attainable_performance(x, chip.peak("fp16"), chip.bandwidth()))
+             for i, (x, share) in enumerate(jobs)}
+    ax = axes()
+    drawn = rl.draw_roofline(ax, machine, ["fp16"], works)
+    roof, = (text for text in drawn.labels if text.get_text().startswith("fp16"))
+    box = roof.get_window_extent()
+    for point in drawn.points.values():
+        x, y = ax.transData.transform(point.get_xydata()[0])
+        apart = np.hypot(max(box.x0 - x, 0, x - box.x1), max(box.y0 - y, 0, y - box.y1))
+        assert apart > 4
+    names = [text.get_window_extent() for text in drawn.labels if text.get_text() in works]
+    assert not any(name.overlaps(box) for name in names)
+
+
+def test_a_name_prints_over_no_label_of_a_roof():
+    """Two jobs just under the second roof, at its right end, where its label stands; one beside the slope's label, one on a ridge's."""
+    machine, ax = rl.machine("H100 SXM"), axes()
+    works = {name: (rl.Work(x * 1e6, 1e6), y) for name, x, y in (
+        ("a job with a long name", 2000, 8e14), ("another job", 7000, 7e14), ("on the slope", 2, 5e12), ("at the foot", 250, 1.5e11))}
+    drawn = rl.draw_roofline(ax, machine, ["bf16", "fp32"], works)
+    names = [text.get_window_extent() for text in drawn.labels if text.get_text() in works]
+    for text in drawn.labels:
+        if text.get_text() not in works and not text.get_rotation():
+            assert not any(name.overlaps(text.get_window_extent()) for name in names), text.get_text()
+
+
+def test_no_marker_is_cut_at_an_edge():
+    ax = axes()
+    works = {"edge": rl.Work(1e4, 1), "left": rl.Work(0.1, 1), "low": (rl.Work(10, 1), 1e11)}
+    for point in rl.draw_roofline(ax, "H100 SXM", "bf16", works).points.values():
+        x, y = ax.transData.transform(point.get_xydata()[0])
+        assert ax.bbox.x0 + 5 < x < ax.bbox.x1 - 5 and ax.bbox.y0 + 5 < y < ax.bbox.y1 - 5
+
+
+def test_intensities_have_plain_numbers():
+    ax = axes()
+    rl.draw_roofline(ax, "H100 SXM", "bf16", {"tiny": rl.Work(1e-3, 1), "huge": rl.Work(5e7, 1)})
+    ticks = [label.get_text() for label in ax.get_xticklabels()]
+    assert {"0.01", "1", "100", "10\u2074"} <= set(ticks) or {"0.001", "0.1", "10", "1000"} <= set(ticks), ticks
+    assert [drawing._tick(10.0**e, None) for e in (-5, -3, -1, 0, 3, 4)] == ["10\u207b\u2075", "0.001", "0.1", "1", "1000", "10\u2074"]
 
 
 @given(st.lists(st.floats(1e-9, 1e18), min_size=1, max_size=5))
