@@ -31,6 +31,21 @@ def test_median_code_cell_has_four_lines_at_most():
     assert rules.median_code_lines(rules.read(path) for path in LESSONS) <= 4
 
 
+@pytest.mark.parametrize("path", [path for path in LESSONS if path.stem != "07_measured"], ids=lambda path: path.stem)
+def test_minutes_agree_and_are_honest(path):
+    """180 words a minute, a quarter of a minute a code cell, three more to guess or to answer; the title, the map and the README say it."""
+    book, number = rules.read(path), int(path.stem[:2])
+    words = sum(len(cell.source.split()) for cell in book.cells if cell.cell_type == "markdown")
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    asks = [cell for cell in code if cell.id.startswith("guess") or "rl.check(" in cell.source]
+    said = int(re.search(r"(\d+) minutes", book.cells[0].source)[1])
+    assert said == pytest.approx(words / 180 + len(code) / 4 + len(asks) * 3 / 4, abs=5)
+    readme = re.search(rf"^\| \[{number} .*\| (\d+) \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    assert int(readme[1]) == said
+    table = next(cell.source for cell in rules.read(LESSONS[0]).cells if cell.id == "map")
+    assert number == 0 or int(re.search(rf"^\| {number} \|.*\| (\d+) \|$", table, re.M)[1]) == said
+
+
 @pytest.mark.parametrize(
     "path", [pytest.param(path, marks=[pytest.mark.slow] * (i > 0), id=path.stem) for i, path in enumerate(LESSONS)]
 )
@@ -216,6 +231,13 @@ def test_work_copies_show_no_answer_and_link_to_what_is_there(tmp_path):
     lesson, exercise = (tmp_path / "work" / place for place in ("02_roofline.ipynb", "exercises/02_roofline/02_roofline.ipynb"))
     assert "](../../02_roofline.ipynb)" in exercise.read_text() and "](../../notebooks/" not in exercise.read_text()
     assert "](exercises/02_roofline/02_roofline.ipynb)" in lesson.read_text()
+
+
+def test_glossary_is_in_order_and_knows_every_lesson():
+    rows = re.findall(r"^\| (.+) \| .+ \| ([\d, ]+) \|$", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M)
+    words = [word.casefold() for word, _ in rows]
+    assert words == sorted(set(words))
+    assert {int(number) for _, numbers in rows for number in numbers.split(",")} == set(range(len(LESSONS)))
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "exercises").glob("*/*.ipynb")), ids=lambda path: path.stem)
