@@ -278,15 +278,17 @@ def cpu_section(name, record, rows):
     chip = record["machine"]
     above = [row for row in rows if row["measured_over_attainable_sheet"] > 1]
     products = sum(row["family"] in ("gemm_m", "gemm_n") for row in above)
+    noisy = sum((p["seconds"]["q3"] - p["seconds"]["q1"]) > 0.15 * p["seconds"]["median"] for p in record["points"])
     return f"""
 ## CPU, record {name}: measured over attainable
 
 {chip["units"]} cores of a virtual machine that names its processor "{chip["name"]}" and no more. No sheet can be looked up for that, so the
 first roof is counted: cores × 2 multiply-add units × lanes × 2 × the nominal {rl.quantity(chip["clock"], "Hz", 4)}, over the DRAM bandwidth
-that the record itself shows. {len(above)} of {len(rows)} points stand above it: {products} products (their clock is above the nominal one),
-and {len(above) - products} points that a cache served. BLAS threads pinned by {record["settings"]["pinned_by"]}; the system's load was
-{" and ".join(f"{load:.2f}" for load in record["settings"]["load_average"])} before and after. Small streams show the cost of a call from
-Python, and with several threads its lock.
+that the record itself shows. {len(above)} of {len(rows)} points stand above it: {products} products (a clock above the nominal one, or
+matrices that stayed in the last cache), and {len(above) - products} others that a cache served. BLAS threads set by:
+{record["settings"]["pinned_by"]}. The system's one-minute load was
+{" and ".join(f"{load:.2f}" for load in record["settings"]["load_average"])} before and after. {noisy} points have quartiles more than
+15 % apart: others had a share of the machine. Small streams show the cost of a call from Python, and with several threads its lock.
 
 """ + by_regime(rows)
 
