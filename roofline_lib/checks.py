@@ -1,5 +1,6 @@
 """Judging an answer: right, not answered yet, or wrong, and then which slip it is. Nothing here raises, whatever the answer is."""
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from importlib import import_module, resources
 
 import numpy as np
 
-from roofline_lib.text import parse_quantity, quantity, significant, unknown
+from roofline_lib.text import meant, parse_quantity, quantity, significant, unknown, wrapped
 
 _SLIP_TOLERANCE = 0.004  # a slip is named only where the answer is the slip's own value to within this
 
@@ -64,9 +65,9 @@ def check(question, answer=...):
     except BaseException as error:  # an answer may carry any code at all in its methods
         verdict = Verdict(False, (), f"This answer cannot be judged: {_safe(str, error)}", answered=answer is not ...)
     try:
-        print(verdict.message)
+        print(wrapped(verdict.message))
     except UnicodeEncodeError:  # half of a surrogate pair, or a terminal that knows no µ
-        print(ascii(verdict.message))
+        print(wrapped(ascii(verdict.message)))
     return verdict
 
 
@@ -92,21 +93,21 @@ def _questions():
 def _judge(question, answer):
     if answer is ... or answer is None or (isinstance(answer, str) and not answer.strip()):
         return _unanswered(question)
-    if question.choices:
-        return _judge_choice(question, answer)
-    if question.inputs:
-        return _judge_function(question, answer)
-    return _judge_number(question, answer)
+    return (_judge_choice if question.choices else _judge_function if question.inputs else _judge_number)(question, answer)
 
 
 def _unanswered(question):
-    unit = f" (in {question.unit})" if question.unit else f" ({' / '.join(question.choices)})" if question.choices else ""
+    lettered = " / ".join(f"{letter}: {choice}" for letter, choice in zip("abcdefgh", question.choices, strict=False))
+    unit = f" (in {question.unit})" if question.unit else f" ({lettered}; the letter will do)" if lettered else ""
     return Verdict(False, (), f"{question.id}: not answered yet. {question.prompt}{unit}", answered=False)
 
 
 def _judge_number(question, answer):
     scale, base = question.scale_and_base
     reference = float(question.reference())
+    if base == "" and isinstance(answer, str):  # "26 days", where the question is how many days
+        for counted in re.findall(r"how many ([a-z]+?)s?\b", question.prompt.lower()):
+            answer = re.sub(rf"(?i)(?<=[\d. ]){counted}s?\s*$", "", answer)
     try:
         value, slips = _base_value(answer, scale, base)
     except ValueError as error:
@@ -117,7 +118,8 @@ def _judge_number(question, answer):
     given = quantity(value, base, 4)
     if within(value, reference, question.tolerance):
         return Verdict(True, (), f"{question.id}: right. You say {given}; computed: {shown}.")
-    computed = {name: wrong() for name, wrong in question.slips.items()} | _unit_slips(reference, base)
+    bare = not isinstance(answer, str) or parse_quantity(answer)[1] == ""
+    computed = {name: wrong() for name, wrong in question.slips.items()} | _unit_slips(reference, base, scale if bare else 1)
     found = tuple(name for name, wrong in computed.items() if within(value, wrong, _SLIP_TOLERANCE)
                   and not within(wrong, reference, question.tolerance))
     return _wrong(question, f"you say {given}", found, shown)
@@ -134,13 +136,11 @@ def _base_value(answer, scale, base):
             return value, ()
         if unit == "" and base != "":
             return value * scale, ()
-        if (unit, base) in (("%", ""), ("bit/s", "byte/s")):
+        if (unit, base) in (("%", ""), ("bit", "byte"), ("bit/s", "byte/s")):
             return value / (100 if unit == "%" else 8), ()
         if {unit, base} == {"FLOP", "FLOP/s"}:
             return None, ("flops-rate",)
-        if unit == "MAC" and base == "FLOP":
-            return None, ("mac-is-flop",)
-        return None, ()
+        return None, {("MAC", "FLOP"): ("mac-is-flop",), ("byte/FLOP", "FLOP/byte"): ("upside-down",)}.get((unit, base), ())
     try:
         if isinstance(answer, bool | np.bool_ | complex | np.complexfloating | bytes | bytearray | np.ndarray):
             raise TypeError
@@ -152,23 +152,25 @@ def _base_value(answer, scale, base):
     return value * scale, ()
 
 
-def _unit_slips(reference, base):
-    """What a slip of prefix gives, for any question with a unit that takes one."""
+def _unit_slips(reference, base, scale):
+    """What a slip of unit or prefix gives, for any question with a unit that takes one."""
+    slips = {"raw-number": reference * scale}  # no slip where the scale is 1: that is right
     if base in ("FLOP", "FLOP/s", "s", "Hz", "byte/s", "byte"):
-        slips = {"giga-slip": reference * 1000, "giga-slip (down)": reference / 1000}
-        if base in ("byte", "byte/s"):
-            slips |= {f"gib-for-gb ({power}{sign})": reference * (1.024**power) ** (1 if sign == "+" else -1)
-                      for power in (1, 2, 3, 4) for sign in "+-"}
-        return slips
-    return {}
+        slips |= {"giga-slip": reference * 1000, "giga-slip (down)": reference / 1000}
+    if base in ("byte", "byte/s"):
+        slips |= {"bits-for-bytes": reference * 8, "bits-for-bytes (down)": reference / 8}
+        slips |= {f"gib-for-gb ({power}{sign})": reference * (1.024**power) ** (1 if sign == "+" else -1)
+                  for power in (1, 2, 3, 4) for sign in "+-"}
+    if base == "FLOP/byte" and reference:
+        slips["upside-down"] = 1 / reference
+    return slips | ({"fraction-for-percent": reference / 100} if base == "%" else {})
 
 
 def _judge_choice(question, answer):
-    text = _safe(str, answer).strip().lower()
-    by_key = dict(zip("abcdefgh", question.choices, strict=False)) | {choice.lower(): choice for choice in question.choices}
-    if text not in by_key:
-        return _wrong(question, f"{text[:60]!r} is none of the choices {' / '.join(question.choices)}", ())
-    chosen, reference = by_key[text], question.reference()
+    text = _safe(str, answer).strip()
+    chosen, reference = meant(text, question.choices), question.reference()
+    if chosen is None:
+        return _wrong(question, f"{text[:60]!r} is none of the choices {' / '.join(question.choices)}, or fits several", ())
     if chosen == reference:
         return Verdict(True, (), f"{question.id}: right: {reference}. {question.hint}".rstrip())
     found = tuple(name for name, wrong in question.slips.items() if wrong() == chosen)

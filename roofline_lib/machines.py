@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 
 from roofline_lib.precisions import bytes_per_element
-from roofline_lib.text import number, quantity, size, unknown
+from roofline_lib.text import UnknownName, number, quantity, size, unknown
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Machine:
         """The Peak record: rate, accumulate width, clock and source."""
         bytes_per_element(precision)
         if precision not in self.peaks:
-            raise unknown(f"a {precision} peak of {self.name}: precision", precision, self.peaks)
+            raise UnknownName(f"{self.name} has no {precision} peak; choose one of {', '.join(self.peaks)}")
         options = {peak.accumulate: peak for peak in reversed(self.peaks[precision])}
         if accumulate is None:
             return self.peaks[precision][0]
@@ -113,7 +113,7 @@ class Machine:
         """FLOP/byte at which the two roofs meet: peak / bandwidth."""
         return self.peak(precision, accumulate) / self.bandwidth(level)
 
-    def __str__(self):
+    def __repr__(self):
         peaks = ", ".join(f"{p} {quantity(self.peak(p), 'FLOP/s')}" for p in self.peaks)
         return f"{self.name}: {peaks}; " + ", ".join(f"{k} {quantity(v, 'byte/s')}" for k, v in self.bandwidths.items())
 

@@ -107,10 +107,12 @@ class Bound:
 
     @property
     def attainable_performance(self):
-        """FLOP/s at most."""
-        return attainable_performance(self.work.intensity, self.peak_flops, self.bandwidth)
+        """FLOP/s at most; NaN, as the intensity, where nothing happens at all."""
+        return plain(np.minimum(self.peak_flops, self.bandwidth * self.work.intensity))
 
-    def __str__(self):
+    def __repr__(self):
+        if np.ndim(self.time):
+            return f"Bound of shape {self.time.shape}, {np.count_nonzero(self.bound_by == 'compute')} of {self.time.size} compute-bound"
         return f"{self.bound_by}-bound: {quantity(self.compute_time, 's')} compute, {quantity(self.memory_time, 's')} memory"
 
 

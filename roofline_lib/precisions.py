@@ -8,6 +8,7 @@ _BYTES = {"fp64": 8.0, "fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8"
           "mxfp8": 8.25 / 8, "mxfp4": 4.25 / 8, "nvfp4": 4.5 / 8}
 
 PRECISIONS = tuple(_BYTES)
+_SAID = {"bfloat": "bf", "float": "fp", "half": "fp16", "single": "fp32", "double": "fp64"}  # in numpy, torch and C
 
 
 def bytes_per_element(precision):
@@ -18,5 +19,5 @@ def bytes_per_element(precision):
 def bytes_of(argument, precision):
     """The same, with an error that names this `argument`."""
     if not isinstance(precision, str) or precision not in _BYTES:
-        raise unknown(argument, precision, _BYTES)
+        raise unknown(argument, precision, _BYTES, _SAID)
     return _BYTES[precision]

@@ -2,6 +2,8 @@
 
 import difflib
 import re
+import textwrap
+import unicodedata
 
 import numpy as np
 
@@ -11,11 +13,11 @@ _SCALE = {prefix: scale for scale, prefix in _PREFIXES} | {"K": 1e3, "u": 1e-6, 
     "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
 _SYMBOL = {"byte": "B", "byte/s": "B/s"}
 _PREFIXED = ("byte", "byte/s", "FLOP", "FLOP/s", "s", "Hz", "token/s", "W")
-_BASE = {"B": "byte", "byte": "byte", "bytes": "byte", "b/s": "bit/s", "bit/s": "bit/s", "B/s": "byte/s", "byte/s": "byte/s",
-         "bytes/s": "byte/s", "FLOP": "FLOP", "FLOPs": "FLOP", "FLOP/s": "FLOP/s", "FLOPs/s": "FLOP/s", "FLOPS": "FLOP/s",
-         "MAC": "MAC", "MACs": "MAC", "s": "s", "sec": "s", "seconds": "s", "Hz": "Hz", "FLOP/byte": "FLOP/byte",
-         "FLOP/B": "FLOP/byte", "FLOPs/byte": "FLOP/byte", "token/s": "token/s", "tokens/s": "token/s", "W": "W", "%": "%",
-         "token": "token", "tokens": "token", "x": "", "": ""}
+_BASE = {"": ""} | {word: base for base, words in {
+    "byte": "B byte bytes", "byte/s": "B/s byte/s bytes/s", "bit": "b bit bits", "bit/s": "b/s bit/s", "FLOP": "FLOP FLOPs",
+    "FLOP/s": "FLOP/s FLOPs/s FLOPS", "MAC": "MAC MACs", "s": "s sec seconds", "Hz": "Hz", "FLOP/byte": "FLOP/byte FLOP/B FLOPs/byte",
+    "byte/FLOP": "byte/FLOP B/FLOP", "token": "token tokens", "token/s": "token/s tokens/s", "W": "W", "%": "% percent", "": "x times",
+    }.items() for word in words.split()}
 
 
 class UnknownName(KeyError, ValueError):
@@ -52,28 +54,58 @@ def significant(value, digits=3):
 
 
 def parse_quantity(text):
-    """(value in base units, base unit, prefix) of a text such as "2.147 GFLOP", "1,000 MiB", "16.8 us"; ValueError if it is none."""
+    """(value in base units, base unit, prefix) of a text such as "2.147 GFLOP", "1,000 MiB", "1/6"; ValueError if it is none."""
     # commas and underscores only between groups of three: a decimal comma, as in 2,14, is asked about and not read as 214
-    match = re.fullmatch(r"\s*([-+]?(?:(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)(?![\d.,_])\s*(.*?)\s*", str(text))
-    if not match:
+    match = re.fullmatch(
+        r"\s*([-+]?(?:(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)(?: ?/ ?(\d+))?(?![\d.,_])\s*(.*?)\s*", str(text))
+    if not match or match[2] and not float(match[2]):
         raise ValueError(f"{text!r} is no number with a unit, such as '2.147 GFLOP'")
-    number, unit = float(re.sub("[,_]", "", match[1])), match[2]
+    number, unit = float(re.sub("[,_]", "", match[1])) / float(match[2] or 1), match[3]
     if unit in _BASE:
         return number, _BASE[unit], ""
     for prefix in sorted(_SCALE, key=len, reverse=True):
         rest = unit.removeprefix(prefix)
-        if prefix and rest != unit and _BASE.get(rest) in (*_PREFIXED, "MAC", "bit/s"):
+        if prefix and rest != unit and _BASE.get(rest) in (*_PREFIXED, "MAC", "bit", "bit/s"):
             return number * _SCALE[prefix], _BASE[rest], prefix
     raise ValueError(f"unit {unit!r} is not known; use for example GFLOP, TFLOP/s, MB, GiB, ms, FLOP/byte or %")
 
 
-def unknown(kind, name, choices):
-    """The error for a name that is not among `choices`, nearest ones first."""
-    choices = list(choices)
-    by_key = {choice.lower(): choice for choice in choices}
-    near = difflib.get_close_matches(_short(name).strip("'\"").lower(), by_key, n=4, cutoff=0.5)
-    hint = f"; nearest: {', '.join(by_key[key] for key in near)}" if near and len(choices) > 12 else ""
-    return UnknownName(f"{kind} {_short(name)} is not known{hint}; choose one of {', '.join(choices)}")
+def unknown(kind, name, choices, said=None):
+    """The error for a name not among `choices`: those that contain it first, then the nearest. `said`: other words for parts of them."""
+    choices, typed = list(choices), re.sub(r"[\s'\"_-]", "", _short(name).lower())
+    for word, ours in (said or {}).items():
+        typed = typed.replace(word, ours)
+    by_key = {re.sub(r"[\s_-]", "", choice.lower()): choice for choice in choices}
+    near = [key for key in by_key if len(typed) > 1 and (typed in key or key in typed)][:6]
+    if len(choices) > 12:
+        near += [key for key in difflib.get_close_matches(typed, by_key, n=4, cutoff=0.5) if key not in near][:max(0, 4 - len(near))]
+    hint = f"; nearest: {', '.join(by_key[key] for key in near)}" if near else ""
+    rest = f"choose one of {', '.join(choices)}" if len(choices) <= 60 else f"there are {len(choices)}, {min(choices)} to {max(choices)}"
+    return UnknownName(f"{kind} {_short(name)} is not known{hint}; {rest}")
+
+
+def meant(text, choices):
+    """The one of `choices` that a text means: in full, by its letter, or by its beginning or some of its words if no other has them."""
+    def words(text):  # small, 3n² as 3n2, without quotes and what stands for nothing, such as an article
+        found = re.findall(r"(?:(?<!\w)-(?=\d))?[^\W_]+(?:(?<=\d)[.,/](?=\d)\d+)*", unicodedata.normalize("NFKC", text).lower())
+        return [word for word in found if word not in ("a", "an", "the", "is", "are", "was", "it")] or found
+
+    def begins(whole):
+        return whole.startswith(key) and not re.match(r"\d\d", whole[len(key) - 1:])  # 25 is not the beginning of 256
+
+    given, key, letter = words(text), "".join(words(text)), re.fullmatch(r"\W*([a-h])\W*", text.lower())
+    loose = [] if any("(" in choice for choice in choices) else choices  # in (AB)C every sign counts
+    exact = [choice for choice in choices if re.sub(r"[\s'\"]", "", choice.lower()) == re.sub(r"[\s'\"]", "", text.lower())]
+    same = [choice for choice in loose if "".join(words(choice)) == key]
+    some = [choice for choice in loose if set(given) <= set(words(choice)) or begins("".join(words(choice)))]
+    found = exact or letter and list(choices["abcdefgh".index(letter[1]):][:1]) or same or some
+    return found[0] if key and len(found) == 1 else None
+
+
+def wrapped(message):
+    """The lines of a message broken at spaces, since a notebook breaks a long one anywhere."""
+    return "\n".join(textwrap.fill(line, 88, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+                     for line in message.split("\n"))
 
 
 def number(name, value, unit, *, least=None, above=None, whole=False, finite=True, single=False):

@@ -16,7 +16,7 @@ import roofline_lib as rl
 from roofline_lib import checks
 from roofline_lib.checks import Question, check, within
 from roofline_lib.questions import all_questions
-from roofline_lib.text import parse_quantity
+from roofline_lib.text import meant, parse_quantity
 
 SLIPS = tomllib.loads((Path(rl.__file__).parent / "data" / "slips.toml").read_text(encoding="utf-8"))
 QUESTIONS = {question.id: question for question in all_questions()}
@@ -196,6 +196,44 @@ def test_a_slip_of_a_function_must_fit_every_input():
     assert "raised ZeroDivisionError: division by zero" in check(question, lambda n: 1 / 0).message
 
 
+CHANGE, BRACKETS, LANES_LEFT = (QUESTIONS[name].choices for name in ("01.too-good", "05.best", "06.lanes"))
+MORE = QUESTIONS["03.smaller"].choices
+
+
+@pytest.mark.parametrize(("text", "choices", "meaning"), [
+    ("bytes missing", CHANGE, "bytes are missing"), ("'Bytes are missing.'", CHANGE, "bytes are missing"),
+    ("bytesaremissing", CHANGE, CHANGE[2]),
+    ("poor", CHANGE, "poor kernel"), ("kernel", CHANGE, None), ("the", CHANGE, None), ("(c)", CHANGE, CHANGE[2]), ("d", CHANGE, None),
+    ("bytes are not missing", CHANGE, None), ("excellent or poor kernel", CHANGE, None), ("", CHANGE, None), ("!", CHANGE, None),
+    ("optimizer", QUESTIONS["09.swing"].choices, "the optimizer"), ("forward", QUESTIONS["09.swing"].choices, "the forward pass"),
+    ("No, 3n^2 is the most reuse there is", MORE, MORE[1]), ("yes", MORE, MORE[0]), ("only", MORE, MORE[2]), ("reuse", MORE, None),
+    ("not", LANES_LEFT, None), ("no", LANES_LEFT, None), ("25", LANES_LEFT, None),
+    ("-256", LANES_LEFT, None), ("64", LANES_LEFT, "not 64"),
+    ("( AB )(CD)", BRACKETS, "(AB)(CD)"), ("AB(CD)", BRACKETS, None), ("ABCD", BRACKETS, None), ("A(B)", BRACKETS, None),
+    ("B", BRACKETS, BRACKETS[1]),
+    ("L2", QUESTIONS["07.bytes"].choices, None), ("DRAM", QUESTIONS["07.bytes"].choices, "DRAM and L2"), ("A10", ("A10", "A100"), "A10"),
+    ("1.5", ("15", "2"), None), ("A1", ("A10", "A100"), None), ("a100", ("A10", "A100"), "A100"),
+    ("same", ("the same", "twice"), "the same")])
+def test_a_choice_in_other_words_unless_two_fit(text, choices, meaning):
+    assert meant(text, choices) == meaning
+    verdict = check(Question("x", "?", reference=lambda: choices[0], choices=choices), text)
+    assert verdict.right == (meaning == choices[0]) and (meaning is not None or not text or "or fits several" in verdict.message)
+
+
+@pytest.mark.parametrize(("name", "answer", "right"), [
+    ("09.days", "26 days", True), ("09.days", "26 Day", True), ("09.days", "26 chips", False), ("09.days", "26 hours", False),
+    ("04.critical-batch", "137 sequences", True), ("04.critical-batch", "137 tokens", False), ("02.faster-memory", "1.25 times", True),
+    ("02.faster-memory", "5/4", True), ("01.add-fp16", "1/6", True), ("01.add-fp16", "1 / 6 FLOP/byte", True),
+    ("01.add-fp16", "1/0", False),    ("07.waves", "75.8 percent", True), ("10.l4", "60 SMs", True),
+    ("10.l4", "60 tiles", False), ("04.critical-batch", "136.7", False)])
+def test_numbers_in_words(name, answer, right):
+    assert check(name, answer).right == right
+
+
+def test_letters_of_the_choices_are_told():
+    assert check("05.across").message.endswith("(a: yes / b: no; the letter will do)")
+
+
 def test_a_choice_named_like_a_letter_is_the_choice():
     question = Question("x", "Which?", reference=lambda: "a", choices=("b", "a"))
     assert check(question, "a").right and not check(question, "b").right
@@ -206,13 +244,14 @@ def test_a_choice_named_like_a_letter_is_the_choice():
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 def test_question_is_sound(question):
     assert re.fullmatch(r"\d\d\.[a-z0-9-]+", question.id) and question.prompt and question.hint and 0 <= question.tolerance <= 0.05
-    assert set(question.slips) <= set(SLIPS)
+    named = {name: name.split(" (")[0] for name in question.slips}  # "mac-is-flop (twice too often)": one slip in two ways
+    assert set(named.values()) <= set(SLIPS)
     if question in NUMBERS:
         reference = float(question.reference())
         assert question.scale_and_base[0] > 0 and np.isfinite(reference) and reference != 0
         for name, slip in question.slips.items():
             assert abs(slip() / reference - 1) > question.tolerance + 0.004, f"{name} is hardly apart from the answer"
-            assert name in check(question, slip() / question.scale_and_base[0]).slips
+            assert named[name] in check(question, slip() / question.scale_and_base[0]).slips
     elif question in CHOICES:
         assert all(slip() in question.choices and slip() != question.reference() for slip in question.slips.values())
 
@@ -220,7 +259,9 @@ def test_question_is_sound(question):
 def test_ids_are_unique_and_unknown_ones_get_the_nearest():
     assert len(QUESTIONS) == len(all_questions())
     message = check("01.gemm-flop", 3).message
-    assert "question '01.gemm-flop' is not known; nearest: 01.gemm-flops" in message
+    assert "question '01.gemm-flop' is not known; nearest: 01.gemm-flops, " in message and len(message) < 200
+    assert message.endswith(f"there are {len(QUESTIONS)}, {min(QUESTIONS)} to {max(QUESTIONS)}")
+    assert "nearest: 01.x-levels, 03.level; there are" in check("levels", 3).message
 
 
 def test_no_typed_keys():
@@ -294,7 +335,18 @@ EDGES = asks(lambda: rl.tile_count(257, 257, 128), ragged_edge=lambda: (257 / 12
     (ADA, "330.3 TFLOP/s", "accumulate-width"), (BATCH, 150, "rule-for-exact"),
     (BATCH, "162", ""), (LEVEL, 31.5, "which-memory"), (REUSE, "worst", "no-reuse-is-best"),
     (BOOST, "107.3 %", "clock-nominal"), (BOOST, "98.9%", ""), (TRIAD, "739 µs", "sustained-not-peak"), (TRIAD, "643 us", ""),
-    (EDGES, 4.03, "ragged-edge"), (EDGES, 9, "")])
+    (EDGES, 4.03, "ragged-edge"), (EDGES, 9, ""),
+    (USED, 0.404, "fraction-for-percent"), (USED, "0.404 %", "fraction-for-percent"), (USED, "40.4 percent", ""), (BATCH, 1.62, "?"),
+    (COUNT, rl.gemm(4096, 4096, 4096).flops, "raw-number"), (COUNT, 1.374e11, "raw-number"), (COUNT, "1.374e11", "raw-number"),
+    (COUNT, "1.374e11 FLOP", ""), (COUNT, "137.4e9 GFLOP", "?"), (TRIAD, 0.000643, "raw-number giga-slip"),
+    (LEVEL, "683 byte/FLOP", "upside-down"), (LEVEL, "0.001465 B/FLOP", "upside-down"), (LEVEL, 0.001465, "upside-down"),
+    (SQUARE, "201.3 Mb", "bits-for-bytes"), (SQUARE, "1610.6 Mb", ""), (SQUARE, 1610.6, "bits-for-bytes"),
+    (SQUARE, "25.2 MB", "bits-for-bytes"),
+    (QUESTIONS["02.ridge"], 277.8, "mac-is-flop"), (QUESTIONS["02.ridge"], 69.4, "mac-is-flop"),
+    (QUESTIONS["09.six-n-d"], "90 EFLOP", "forward-only"), (QUESTIONS["09.days"], 8.68, "forward-only"),
+    (QUESTIONS["09.x-cluster"], QUESTIONS["09.x-cluster"].reference() / 3, "forward-only"),
+    (QUESTIONS["03.useful"], 91.2, "forgot-waves"), (QUESTIONS["04.critical-batch"], 120.1, "rule-for-exact"),
+    (QUESTIONS["04.critical-batch"], 136.09, "?"), (QUESTIONS["04.critical-batch"], 137, "")])
 def test_each_slip_is_named_and_no_other(question, answer, slips):
     verdict = check(question, answer)
     assert verdict.right == (slips == "")  # "?": wrong, and no slip's own value
@@ -305,7 +357,8 @@ def test_each_slip_is_named_and_no_other(question, answer, slips):
 
 def test_every_slip_can_show():
     made = [q for name, q in globals().items() if isinstance(q, Question)]
-    assert set(SLIPS) == {name for q in [*made, *QUESTIONS.values()] for name in q.slips} | {"flops-rate", "giga-slip", "gib-for-gb"}
+    of_units = {"flops-rate", "giga-slip", "gib-for-gb", "raw-number", "upside-down", "bits-for-bytes", "fraction-for-percent"}
+    assert set(SLIPS) == {name.split(" (")[0] for q in [*made, *QUESTIONS.values()] for name in q.slips} | of_units
 
 
 # --- what the learner reads -------------------------------------------------------------------------------------------
@@ -313,7 +366,9 @@ def test_every_slip_can_show():
 def test_messages(capsys):
     assert check("01.gemm-flops").message.startswith("01.gemm-flops: not answered yet. Two 1024 x 1024 fp32")
     verdict = check("01.gemm-flops", "1.074 GFLOP")
-    assert capsys.readouterr().out.splitlines()[1:] == verdict.message.splitlines()
+    printed = capsys.readouterr().out
+    assert printed.split()[-len(verdict.message.split()):] == verdict.message.split() and max(map(len, printed.splitlines())) <= 88
+    assert "  Looks like mac-is-flop: " in printed and "\n    " in printed  # a long line goes on further in
     lines = verdict.message.splitlines()
     assert lines[0] == "01.gemm-flops: not right: you say 1.074 GFLOP." and lines[1].startswith("  Looks like mac-is-flop: ")
     assert lines[2].startswith("  Hint: ") and lines[3] == "  Computed: 2.147 GFLOP."  # the hint comes before the answer

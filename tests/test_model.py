@@ -103,6 +103,8 @@ def test_intensity_at_its_ends():
     assert rl.Work(6, 3).intensity == 2.0 and rl.Work(0, 3).intensity == 0.0
     assert rl.Work(6, 0).intensity == math.inf and math.isnan(rl.Work(0, 0).intensity)
     assert rl.bound(rl.Work(6, 0), "house chip", "fp32").attainable_performance == 20e12
+    assert math.isnan(rl.bound(rl.Work(0, 0), "house chip", "fp32").attainable_performance)
+    assert np.isnan(rl.bound(rl.Work([0, 6], [0, 0]), "house chip", "fp32").attainable_performance).tolist() == [True, False]
 
 
 def test_arrays_broadcast_and_shapes_must_fit():
@@ -119,4 +121,6 @@ def test_results_are_plain_floats_and_read_well():
     for value in (bound.time, bound.compute_time, bound.memory_time, bound.attainable_performance, bound.work.intensity):
         assert type(value) is float
     assert str(bound.work) == "2.15 GFLOP, 12.6 MB, 171 FLOP/byte" and str(bound) == "compute-bound: 107 µs compute, 6.29 µs memory"
-    assert str(rl.Work(np.ones(3), 1)) == "Work of shape (3,)"
+    assert str(rl.Work(np.ones(3), 1)) == "Work of shape (3,)" and repr(bound) == str(bound)
+    many = rl.bound(rl.Work([[1e12], [1e15]], [1e9, 1e12, 1e13]), "house chip", "bf16")
+    assert str(many) == repr(many) == "Bound of shape (2, 3), 3 of 6 compute-bound"

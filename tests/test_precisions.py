@@ -22,5 +22,13 @@ def test_block_formats_add_one_8_bit_scale_a_block(precision, bits, block):
 
 def test_all_are_floats_and_named_in_the_error():
     assert all(type(rl.bytes_per_element(precision)) is float for precision in rl.PRECISIONS)
-    with pytest.raises(KeyError, match="^precision 'float32' is not known; choose one of " + ", ".join(rl.PRECISIONS)):
+    with pytest.raises(KeyError, match="^precision 'float32' is not known; nearest: fp32; choose one of " + ", ".join(rl.PRECISIONS)):
         rl.bytes_per_element("float32")
+
+
+@pytest.mark.parametrize(("came", "nearest"), [
+    ("BF16", "bf16"), ("float16", "fp16"), ("half", "fp16"), ("double", "fp64"), (np.float32, "fp32"), (np.dtype("float16"), "fp16"),
+    ("torch.bfloat16", "bf16"), ("FP-8", "fp8, mxfp8"), ("float8_e4m3", "fp8")])
+def test_what_others_call_a_precision(came, nearest):
+    with pytest.raises(KeyError, match=f"is not known; nearest: {nearest}; choose one of fp64, "):
+        rl.bytes_per_element(came)

@@ -48,14 +48,16 @@ def test_significant_digits(value):
     ("2 GiB", 2**31, "byte"), ("2 TiB", 2**41, "byte"), ("3 PiB", 3 * 2**50, "byte"), ("1.07 GMAC", 1.07e9, "MAC"),
     ("20 TFLOPS", 20e12, "FLOP/s"), ("20 TFLOPs", 20e12, "FLOP"), ("10 FLOPs/byte", 10, "FLOP/byte"),
     ("143 tokens/s", 143, "token/s"), ("1.41 GHz", 1.41e9, "Hz"), ("3.", 3, ""), ("12,345.5 MB", 12345.5e6, "byte"),
-    ("16 Tb/s", 16e12, "bit/s")])
+    ("16 Tb/s", 16e12, "bit/s"), ("8 Mb", 8e6, "bit"), ("6 byte/FLOP", 6, "byte/FLOP"), ("2 times", 2, ""), ("91.2 percent", 91.2, "%"),
+    ("1/6", 1 / 6, ""), ("1 / 4 GB", 0.25e9, "byte"), ("1,000/3", 1000 / 3, "")])
 def test_reading(text, value, unit):
     read, base, _ = parse_quantity(text)
     assert read == pytest.approx(value, rel=1e-15) and base == unit
 
 
 @pytest.mark.parametrize("text", ["", "GFLOP", "1.2.3", "2,14 GFLOP", "1,2345", "2 Gflip", "nan", "inf", "1e", "1 e3", "--1",
-                                  "2 GFLOP/byte", "0x10", "1 MMB", "5 G", "1,000,00", "9" * 50_000 + "\n?\n?", "1" * 50_000 + ",\n"])
+                                  "2 GFLOP/byte", "0x10", "1 MMB", "5 G", "1,000,00", "1/0",
+                                  "1/2/3", "1/", "9" * 50_000 + "\n?\n?", "1" * 50_000 + ",\n"])
 def test_refusing(text):
     with pytest.raises(ValueError, match="is no number with a unit|unit '[^,.]*' is not known"):
         parse_quantity(text)
@@ -64,6 +66,8 @@ def test_refusing(text):
 def test_unknown_names():
     few, many = unknown("colour", "rde", ["red", "blue"]), unknown("chip", "a101 x", [f"A{i} X" for i in range(100, 120)])
     assert isinstance(few, KeyError) and isinstance(few, ValueError) and isinstance(few, UnknownName)
+    assert "; nearest: green sea; choose" in str(unknown("colour", "SEA", ["red", "green sea"]))
+    assert "nearest" not in str(unknown("colour", "", ["red", "blue"])) and "nearest" not in str(unknown("level", 3, ["L3x"]))
     assert str(few) == "colour 'rde' is not known; choose one of red, blue"
     assert "; nearest: A101 X, " in str(many) and str(many).endswith("A119 X")
     assert len(str(unknown("colour", "x" * 10_000, ["red"]))) < 200

@@ -79,7 +79,8 @@ def _best_rate(parameters, room, tokens, all_bytes, input_bytes, peak, bandwidth
 
 QUESTIONS = [
     Question("09.x-cluster", "13e9 parameters, 1e12 tokens, 256 chips A100 80GB SXM at 45 % utilisation: how many days, by the rule?",
-             reference=_cluster, slips={"mac-is-flop": lambda: _cluster(worth=3), "sparse-peak": lambda: _cluster(factor=2)},
+             reference=_cluster, slips={"mac-is-flop": lambda: _cluster(worth=3), "sparse-peak": lambda: _cluster(factor=2),
+                                   "forward-only": lambda: _cluster(worth=2)},
              hint="6 N D over 256 times 0.45 of the dense bf16 peak; a day has 86,400 s."),
     Question("09.x-useful", "A run keeps layer inputs only and computes its forward pass twice. Its chips compute for 52 % of the time, "
              "at their peak. What is the model FLOP utilisation?", unit="%", reference=_useful,

@@ -30,7 +30,7 @@ QUESTIONS = [
     Question("02.ridge", "A V100 SXM2 does 125 TFLOP/s in fp16 and moves 900 GB/s. Where is its ridge point?", unit="FLOP/byte",
              reference=lambda: _ridge("V100 SXM2", "fp16"),
              slips={"mac-is-flop": lambda: _ridge("V100 SXM2", "fp16") / 2,
-                    "elements-not-bytes": lambda: _ridge("V100 SXM2", "fp16") * rl.bytes_per_element("fp16")},
+                    "mac-is-flop (twice too often)": lambda: 2 * _ridge("V100 SXM2", "fp16")},
              hint="peak over bandwidth, both in the same prefix."),
     Question("02.sum-time", "An A100 80GB SXM moves 2039 GB/s. How long does it take at least to add two vectors of 1e9 bf16 numbers?",
              unit="ms", reference=_sum_time,

@@ -13,10 +13,10 @@ def _rectangle(precision, with_c):
     return rl.tiled_gemm(2048, 2048, 256, 64, precision).bytes_moved + (with_c - 1) * width * 2048**2
 
 
-def _useful(edges=True, waves=True):
+def _useful(waves=True):
     tile, units = 128, rl.machine("A100 40GB SXM").units
     shares = (rl.tile_efficiency(1100, 1100, tile), rl.wave_efficiency(rl.tile_count(1100, 1100, tile), units))
-    return 100 * (shares[0] if edges else 1) * (shares[1] if waves else 1)
+    return 100 * shares[0] * (shares[1] if waves else 1)
 
 
 def _best(fast_elements, width):
@@ -40,7 +40,8 @@ QUESTIONS = [
              slips={"elements-not-bytes": lambda: _best(rl.machine("T4").capacity("shared memory"), 4)},
              hint="the square root of S over s, and S counts elements."),
     Question("03.useful", "A 1100 x 1100 product runs in 128 x 128 tiles on an A100 (108 SMs). What share of its multiply-adds is useful?",
-             unit="%", reference=_useful, hint="two shares multiply: the area inside C, and the busy SMs of the waves."),
+             unit="%", reference=_useful, slips={"forgot-waves": lambda: _useful(waves=False)},
+             hint="two shares multiply: the area inside C, and the busy SMs of the waves."),
     Question("03.smaller", "Can tiling make a matrix compute-bound that is too small for it by the 3n² count?", choices=tuple(_LEAST),
              reference=lambda: next(c for c, right in _LEAST.items() if right),
              slips={"no-reuse-is-best": lambda: next(iter(_LEAST))},

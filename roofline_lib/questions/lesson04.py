@@ -40,11 +40,12 @@ QUESTIONS = [
              slips={"heads-not-kv-heads": lambda: _cache(32), "elements-not-bytes": lambda: _cache(8) / _HALF},
              hint="2 (K and V) x layers x KV heads x head dimension x bytes, for each token."),
     Question("04.critical-batch", "int8 weights, bf16 activations and products, a 4096 x 4096 layer, a chip of 197 TFLOP/s bf16 and "
-             "820 GB/s: from which batch on (exact, all three matrices) is it compute-bound?",
-             reference=lambda: rl.critical_batch(4096, 4096, _ROUNDED, "bf16", b="int8"), tolerance=0.004,
+             "820 GB/s, all three matrices counted: how many sequences must a batch hold at least to be compute-bound? The smallest whole "
+             "number.",
+             reference=lambda: rl.critical_batch(4096, 4096, _ROUNDED, "bf16", b="int8"), tolerance=0,
              slips={"rule-for-exact": lambda: _ROUNDED.ridge_point("bf16") / 2,
                     "wrong-width": lambda: rl.critical_batch(4096, 4096, _ROUNDED, "bf16")},
-             hint="the ridge is 240 FLOP/byte and a weight is 1 byte: about 120, and then the activations' own bytes."),
+             hint="the ridge is 240 FLOP/byte and a weight is 1 byte: about 120, and then the activations' own bytes. Round up."),
     Question("04.slow-tokens", "A server's first token comes as fast as the roofline says, but its decode runs at a third of bandwidth "
              "/ bytes. What do you look at first?", choices=("a slow GPU", "many small kernels and scattered KV reads", "too few FLOP/s"),
              reference=lambda: "many small kernels and scattered KV reads",
