@@ -15,7 +15,7 @@ _NAMED, _NUMBERED = 14, 5  # so many rows have room for all names, for all numbe
 
 
 class ChainExplorer(Explorer):
-    """All orders of a chain of 3 to 6 matrices, matrix i being [d_i, d_i+1]; the best by each measure is filled and named.
+    """All orders of a chain of 3 to 6 matrices, matrix i being [d_i, d_i+1]; the best by each measure, all that tie, are filled.
 
     `dims` lists d0, d1, ... (4 to 7 sizes, each 1 to 16384 elements). Controls: matrices, d0 to d6, precision, minimise (the sorting).
     """
@@ -36,34 +36,44 @@ class ChainExplorer(Explorer):
         count, (title, *_) = int(matrices), _COLUMNS[minimise]
         dims = [sizes[f"d{i}"] for i in range(count + 1)]
         costs = sorted((chain_cost(dims, order, precision) for order in chain_orders(count)), key=lambda cost: getattr(cost, minimise))
-        best = {measure: min(costs, key=lambda cost: getattr(cost, measure)) for measure in MINIMISE}  # noqa: B023
+        least = {measure: min(getattr(cost, measure) for cost in costs) for measure in MINIMISE}
+        best = {measure: [cost for cost in costs if getattr(cost, measure) == least[measure]] for measure in MINIMISE}  # all that tie
         axes = tuple(Axes(decades([getattr(cost, measure) for cost in costs]), (len(costs), 0), _COLUMNS[measure][0], "",
-                          (112 + 178 * column, _TOP, 146, _HEIGHT - _TOP - 46), ylog=False) for column, measure in enumerate(MINIMISE))
+                          (112 + 184 * column, _TOP, 134, _HEIGHT - _TOP - 46), ylog=False) for column, measure in enumerate(MINIMISE))
         marks = [mark for row, cost in enumerate(costs) for mark in _row(row, cost, best, axes)]
         shapes = " ".join(f"{chr(ord('A') + i)}[{a}, {b}]" for i, (a, b) in enumerate(zip(dims[:-1], dims[1:], strict=True)))
-        worst = max(cost.flops for cost in costs) / best["flops"].flops
-        readout = (f"{shapes} in {precision}, {len(costs)} orders. Fewest FLOP: {best['flops'].text}, "
-                   f"{quantity(best['flops'].flops, 'FLOP')}; the worst order needs {significant(worst)} times that. "
-                   f"Fewest bytes moved: {best['bytes_moved'].text}, "
-                   f"{quantity(best['bytes_moved'].bytes_moved, 'byte')}. Smallest largest intermediate: "
-                   f"{best['largest_intermediate'].text}, {quantity(best['largest_intermediate'].largest_intermediate, 'byte')}.")
+        worst = f"; the worst order needs {significant(max(cost.flops for cost in costs) / least['flops'])} times that"
+        readout = (f"{shapes} in {precision}, {len(costs)} orders. {_said('Fewest FLOP', 'flops', best, costs, worst)} "
+                   f"{_said('Fewest bytes moved', 'bytes_moved', best, costs)} "
+                   f"{_said('Smallest largest intermediate', 'largest_intermediate', best, costs)}")
         alt = f"A row for each of {len(costs)} orders, sorted by {title}, with a point for each of three costs; the least are filled."
         return Scene(axes, tuple(marks), readout, alt, _HEIGHT, tuple(f"d{i}" for i in range(count + 1, 7)))
 
 
+def _said(words, measure, best, costs, more=""):
+    """Which order is best by a measure, and how many tie with it."""
+    title, unit, *_ = _COLUMNS[measure]
+    first, others = best[measure][0], len(best[measure]) - 1
+    value = quantity(getattr(first, measure), unit)
+    if others + 1 == len(costs):
+        return f"All orders cost the same in {title}: {value}."
+    ties = f" and {others} other{'s' * (others > 1)}" if others else ""
+    return f"{words}: {first.text}{ties}, {value}{more}."
+
+
 def _row(row, cost, best, axes):
-    """The marks of one order: its name, and a point in each of the three columns, filled where it is the least."""
+    """The marks of one order: its name, and a point in each column, filled where it is the least; the first of a tie says the number."""
     rows = axes[0].ylim[0]
     middle, baseline = row + 0.5, row + 0.5 + 4 * rows / axes[0].rect[3]
-    wins = [measure for measure in MINIMISE if best[measure] is cost]
-    if rows <= _NAMED or wins:
+    wins = [measure for measure in MINIMISE if cost in best[measure]]
+    if rows <= _NAMED or any(best[measure][0] is cost for measure in wins):
         yield Text(axes[0].xlim[0], baseline, f"{cost.text}\u2002", INK if wins else FAINT, "end", 12)
     for panel, measure in enumerate(MINIMISE):
         _, unit, color, kind = _COLUMNS[measure]
         value, least, (low, high) = getattr(cost, measure), measure in wins, axes[panel].xlim
         yield Line((low, value), (middle, middle), GRID, "", 1, panel=panel)
         yield Point(value, middle, "", color, kind, not least, 6 if least else 4, panel=panel)
-        if rows <= _NUMBERED or least:
+        if rows <= _NUMBERED or best[measure][0] is cost:
             right = value**2 > low * high  # past the middle of a log axis there is room on the left only
             said = f"\u2002{quantity(value, unit)}\u2002"
             yield Text(value, baseline, said, color, "end" if right else "start", 12.5, panel)
