@@ -3,6 +3,7 @@
 import math
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +12,10 @@ import roofline_lib as rl
 from roofline_lib.drawing import OVER
 from roofline_lib.explorers.marks import Bar, Line, Point
 from roofline_lib.explorers.peak import Listing, PeakExplorer
+from roofline_lib.explorers.placing import cover
+from roofline_lib.explorers.stage import Words
 
-RANGES = {"units": (1, 1024), "lanes": (1, 2**20), "flops_per_lane": (1, 16), "clock": (0.1, 6.0), "measured": (0, 20000)}
+RANGES = {"units": (1, 1024), "lanes": (1, 2**18), "flops_per_lane": (1, 16), "clock": (0.1, 6.0), "measured": (0, 20000)}
 
 
 def marks(explorer, kind):
@@ -40,7 +43,10 @@ def agrees(explorer, sparse=False):
         assert shares["measured of counted"] == measured / counted
         assert [point.x for point in marks(explorer, Point) if point.kind == "D"] == [needed] * (needed <= 6)
         assert ("one of the factors is wrong" in explorer.readout) == (measured > counted)
-        assert (lines(explorer)[f"measured {rl.quantity(measured, 'FLOP/s', 4)}"].color == OVER) == (measured > counted)
+        line = next(line for line in marks(explorer, Line) if line.y == (measured, measured) and line.width == 2)
+        assert (line.color == OVER) == (measured > counted)
+        low = 20 * measured <= explorer.now.axes[0].ylim[1]
+        assert line.label == ("" if low else f"measured {rl.quantity(measured, 'FLOP/s', 4)}")
 
 
 def test_the_card_that_beat_its_peak():
@@ -60,6 +66,15 @@ def test_both_ends_of_every_number(name):
     for end in RANGES[name]:
         explorer.controls[name].value = end
         agrees(explorer)
+
+
+@pytest.mark.parametrize("lanes", [128, 2048, 16384, 2**18])
+def test_no_label_covers_another_however_many_lanes(lanes):
+    words = [shape for shape in PeakExplorer(measured=25.423, lanes=lanes).shapes if isinstance(shape, Words)]
+    for i, one in enumerate(words):
+        for other in words[i + 1:]:
+            assert np.hypot(*(cover(one)[:, None] - cover(other)[None]).transpose(2, 0, 1)).min() > 1, (one.text, other.text)
+    assert all(shape.y < 14 + 300 or shape.y > 14 + 300 + 40 for shape in words)  # none among the axis' own numbers
 
 
 @pytest.mark.parametrize("name", RANGES)
@@ -150,7 +165,7 @@ def test_the_list_shows_every_peak_under_its_unit():
 @pytest.mark.parametrize(("bad", "said"), [
     ({"units": 0}, "units must be a whole number from 1 to 1024 (SMs, cores); got 0"),
     ({"clock": 2.572e9}, "clock must be a number from 0.1 to 6.0 (GHz); got 2572000000.0"),
-    ({"lanes": 1.5}, "lanes must be a whole number from 1 to 1048576 (of a unit); got 1.5"),
+    ({"lanes": 1.5}, "lanes must be a whole number from 1 to 262144 (of a unit); got 1.5"),
     ({"measured": -1}, "measured must be a number from 0 to 20000 (TFLOP/s); got -1"),
     ({"precision": "fp12"}, "precision 'fp12' is not known; choose one of fp64, fp32"),
     ({"fp16_sums": "fp16"}, "fp16_sums must be True or False; got 'fp16'"),

@@ -41,13 +41,13 @@ class PeakExplorer(Explorer):
         super().__init__(
             rate, chip, sums,
             Number("units", values["units"], 1, 1024, "SMs, cores"),
-            Number("lanes", values["lanes"], 1, 2**20, "of a unit"),
+            Number("lanes", values["lanes"], 1, 2**18, "of a unit"),
             Number("flops_per_lane", flops_per_lane, 1, 16, "FLOP a cycle", "FLOP per lane", ladder=(1, 2, 4, 8, 16)),
             Number("clock", values["clock"], 0.1, 6.0, "GHz", whole=False, ladder=[step / 100 for step in range(10, 601)]),
             Number("measured", measured, 0, 20000, "TFLOP/s", "measured (TFLOP/s)", False, _rates()),
             Switch("sparsity", sparsity, "count the zeros of 2:4 sparsity"))
         for box in (control.box for control in self.controls.values() if isinstance(control, Number)):
-            box.style.description_width, box.layout.width = "10.6em", "16.2em"  # the longest of their labels
+            box.style.description_width, box.layout.width = "10.6em", "17.8em"  # the longest of their labels
 
     def _look(self, change=None):
         """A source brings its own figures with it; one picture is made for all of them together."""
@@ -79,18 +79,24 @@ class PeakExplorer(Explorer):
         counted, rivals = count(lanes), [other for other in (lanes // 2 * (lanes % 2 == 0), 2 * lanes) if other]
         top = _nice(1.25 * max(counted, nominal, measured))
         axes = Axes(_CLOCKS, (0, top), "clock (GHz)", "performance (FLOP/s)", _RECT, False, False)
+
+        def high_up(value, words):
+            """Lines on the axis itself get no label there, where one would cover the other: the sentence has their numbers."""
+            return words if value > top / 20 else ""
+
         marks = [*(ray(other, FAINT, 1.3, (5, 4)) for other in rivals), ray(lanes, COMPUTE, 3)]
         readout = (f"{units} {machine.unit_name}{'s' * (units > 1)} x {lanes:,} lane{'s' * (lanes > 1)} x {flops_per_lane} FLOP x "
                    f"{significant(clock, 4)} GHz{' x 2 for skipped zeros' * sparse} = {quantity(counted, 'FLOP/s', 4)} counted. "
                    + _nominal(machine, precision, peak, sparse))
         if nominal:
-            marks.append(Line(_CLOCKS, (nominal,) * 2, COMPUTE, f"nominal {quantity(nominal, 'FLOP/s', 4)}", 1.3, (5, 4)))
+            marks.append(Line(_CLOCKS, (nominal,) * 2, COMPUTE, high_up(nominal, f"nominal {quantity(nominal, 'FLOP/s', 4)}"), 1.3, (5, 4)))
         if measured:
             color, needed = OVER if measured > counted else ROOM, clock_from(measured, units, lanes, per_lane) / 1e9
-            marks += [Line(_CLOCKS, (measured,) * 2, color, f"measured {quantity(measured, 'FLOP/s', 4)}", 2),
+            marks += [Line(_CLOCKS, (measured,) * 2, color, high_up(measured, f"measured {quantity(measured, 'FLOP/s', 4)}"), 2),
                       Gap(clock, *sorted((measured, counted)), _percent(measured / counted))]
             if needed <= _CLOCKS[1]:
-                marks += [Drop(needed, measured, f"{significant(needed, 4)} GHz"), Point(needed, measured, "", color, "D")]
+                marks += [Drop(needed, measured, high_up(measured, f"{significant(needed, 4)} GHz")),
+                          Point(needed, measured, "", color, "D")]
             marks.append(_bar(0, "measured of counted", measured / counted))
             if nominal:
                 marks.append(_bar(1, "measured of nominal", measured / nominal))
