@@ -140,6 +140,22 @@ def test_labels_keep_clear_of_each_other_and_of_the_point(m, n, k, machine):
             assert np.hypot(*(covered[:, None] - cover(other)[None]).transpose(2, 0, 1)).min() > 1, (one, other)
 
 
+@pytest.mark.parametrize("name", ["A100 40GB SXM", "house chip", "H100 SXM"])
+def test_labels_of_roofs_touch_no_point(name):
+    """Lessons 3 and 8 have up to eight points on their roofs, and both labels find a place."""
+    tiling, operators = rl.TilingExplorer(name), rl.OperatorExplorer(name, fused=True, flash=True)
+    for explorer, control in ((tiling, "tile_m"), (tiling, "k"), (operators, "tokens")):
+        before = explorer.controls[control].value
+        for value in 2 ** np.arange(0, 13):
+            explorer.controls[control].value = value
+            dots = [shape for shape in explorer.shapes if isinstance(shape, Dot)]
+            roofs = [shape for shape in explorer.shapes if isinstance(shape, Words) and shape.anchor == "middle" and "/s" in shape.text]
+            for words in roofs:
+                for dot in dots:
+                    assert np.hypot(*(cover(words) - (dot.x, dot.y)).T).min() > dot.radius + 1, (control, value, words.text)
+        explorer.controls[control].value = before
+
+
 def test_hostile_names_are_escaped_everywhere():
     machine = rl.Machine(name=HOSTILE, peaks={"fp32": 1e12}, bandwidths={"DRAM": 1e11})
     explorer = rl.GemmExplorer(machine)
@@ -186,6 +202,17 @@ def test_a_typed_number_is_kept_or_refused_with_a_message():
     assert changes == [1000, 65536, 1, 75]  # and nothing in between, such as the slider's nearest step
 
 
+def test_why_a_number_was_not_used_stands_until_anything_else_is():
+    explorer = rl.GemmExplorer(m=75)
+    control, other = explorer.controls["m"], explorer.controls["k"]
+    for cure in (lambda: setattr(other, "value", other.value + 1), 
+                 lambda: setattr(explorer.controls["precision"].picker, "value", "bf16"), lambda: setattr(control, "value", 76)):
+        control.box.value = 99999999.0
+        assert "got 99999999" in control.message.value and control.message.layout.display != "none"
+        cure()
+        assert control.message.value == "" and control.message.layout.display == "none"
+
+
 def test_the_slider_walks_round_numbers_and_only_follows_a_typed_one():
     control = rl.GemmExplorer(m=1000).controls["m"]
     assert control.ladder[control.slider.value] == 1024 and control.value == 1000
@@ -212,6 +239,28 @@ def test_a_precision_that_the_machine_lacks_is_said_and_not_replaced():
     assert "V100 SXM2 has no bf16 peak" in explorer.readout and "fp16" in explorer.readout
     explorer.controls["precision"].value = "fp16"
     assert "-bound" in explorer.readout
+
+
+def test_what_would_do_instead_is_a_control_that_the_explorer_has():
+    assert "Set activations to fp16, or choose another machine." in rl.DecodeExplorer(machine="V100 SXM2").readout
+    said = rl.GemmExplorer("V100 SXM2", precision="bf16").readout
+    assert said.endswith("Set precision to fp64 or fp32 or fp16, or choose another machine.")
+    for without in (rl.DecodeExplorer(machine="EPYC 9654"), rl.TrainingExplorer(machine="V100 SXM2")):
+        assert without.readout.endswith("Choose another machine.") and "Set " not in without.readout
+
+
+def test_precisions_that_the_machine_lacks_are_marked_and_stay():
+    explorer = rl.GemmExplorer("house chip", precision="fp8")
+    control = explorer.controls["precision"]
+
+    def marked():
+        return [one for one, icon in zip(control.options, control.picker.icons, strict=True) if icon]
+
+    assert marked() == ["fp64", "tf32", "fp8", "int8"] and control.value == control.picker.value == "fp8"
+    assert control.picker.tooltips[0] == "precision fp64: not on this machine" and control.picker.tooltips[1] == "precision fp32"
+    explorer.controls["machine"].value = "H100 SXM"
+    assert marked() == [] and control.value == "fp8" and "-bound" in explorer.readout
+    assert [icon != "" for icon in rl.DecodeExplorer(machine="V100 SXM2").controls["activations"].picker.icons] == [True, False, True]
 
 
 def test_a_machine_made_by_hand_joins_the_list():
@@ -251,6 +300,13 @@ def test_clipped_lines_stay_inside_and_keep_what_is_inside(points):
         inside = [p for p in start + share * (end - start) if (p > 1e-3).all() and (p < 100 - 1e-3).all()]
         for p in inside:
             assert any(_distance(p, a, b) < 1e-6 for piece in pieces for a, b in zip(piece[:-1], piece[1:], strict=True))
+
+
+def test_lines_of_any_slope_are_clipped_without_overflow():
+    with np.errstate(all="raise"):
+        piece, = clip(np.array([(-50.0, 0.0), (150.0, 1e-307)]), (0.0, -100.0, 100.0, 100.0))
+        assert np.allclose(piece, [(0, 0), (100, 0)])
+        assert clip(np.array([(-50.0, 0.0), (150.0, 1e-307)]), (0.0, 50.0, 100.0, 100.0)) == []
 
 
 def _distance(point, start, end):

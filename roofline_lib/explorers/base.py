@@ -66,6 +66,8 @@ class Explorer(widgets.VBox):
     def _look(self, change=None):
         """Read all controls, and show what they say if it is new."""
         with self._one_at_a_time:
+            for control in self.controls.values() if change else ():
+                control.say("")  # why something was not used is old news once anything else is
             values = {name: control.chosen for name, control in self.controls.items()}
             if values == self._values:
                 return
@@ -74,6 +76,8 @@ class Explorer(widgets.VBox):
             self.stage.show(now.axes, now.height, self.shapes, f"{now.alt} {now.readout}", now.readout)
             for name, control in self.controls.items():
                 control.layout.display = "none" if name in now.hidden else None
+                if name in ("precision", "activations") and "machine" in values:
+                    control.mark([one for one in control.options if one not in values["machine"].precisions])
             self._values, self.now = values, now
 
     def __repr__(self):
@@ -102,9 +106,12 @@ def roofline(axes, peak, bandwidth, precision, level="DRAM", panel=0, sides=True
             Line((ridge, x1), (peak, peak), COMPUTE, f"{precision} {quantity(peak, 'FLOP/s', 4)}", 3, panel=panel))
 
 
-def no_peak(machine, precision, level="DRAM"):
-    """The Scene where a machine has no peak at the precision asked for: its memory roof alone, and the precisions it does have."""
+def no_peak(machine, precision, options=(), control="precision", level="DRAM"):
+    """The Scene where a machine has no peak at the precision asked for: its memory roof alone, what it does have, and what would do: those
+    of the `options` of the `control` that it has, where the explorer has such a control, or another machine."""
     axes, bandwidth = roofline_axes(), machine.bandwidth(level)
     slope = Line(axes.xlim, tuple(bandwidth * x for x in axes.xlim), MEMORY, f"{level} {quantity(bandwidth, 'byte/s', 4)}", 3)
-    said = f"{machine.name} has no {precision} peak in the catalogue. Choose one of {', '.join(machine.precisions)}."
+    do = " or ".join(one for one in options if one in machine.precisions)
+    said = (f"{machine.name} has no {precision} peak in the catalogue, only {', '.join(machine.precisions)}. "
+            + (f"Set {control} to {do}, or choose another machine." if do else "Choose another machine."))
     return Scene((axes,), (slope,), said, f"The memory roof of {machine.name}, without a peak.")

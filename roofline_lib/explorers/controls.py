@@ -66,8 +66,9 @@ class Number(Control):
     def __init__(self, name, value, low, high, unit, label="", whole=True, ladder=None):
         self.low, self.high, self.unit, self.whole = low, high, unit, whole
         self.ladder = [self._plain(step) for step in (log_ladder(low, high) if ladder is None else ladder)]
+        wide = f"{13.3 + 0.63 * max(7, len(str(high)))}em"  # its label and the digits of its largest number, seven at least
         self.box = widgets.FloatText(description=label or f"{name} ({unit})", continuous_update=False, step=1 if whole else None,
-                                     style={"description_width": _LABEL}, layout=widgets.Layout(width="16.7em", flex="0 0 auto"))
+                                     style={"description_width": _LABEL}, layout=widgets.Layout(width=wide, flex="0 0 auto"))
         self.slider = widgets.IntSlider(min=0, max=len(self.ladder) - 1, readout=False,
                                         layout=widgets.Layout(flex="1 1 6em", width="auto", min_width="6em"))
         super().__init__(name, value, [widgets.HBox([self.box, self.slider], layout=widgets.Layout(overflow="hidden"))])
@@ -108,7 +109,8 @@ class Choice(Control):
 
     def __init__(self, name, value, options, label=""):
         self.options = dict(options) if hasattr(options, "keys") else {option: option for option in options}
-        names, label = list(self.options), label or name
+        self.label = label = label or name
+        names = list(self.options)
         if len(names) > 8:
             self.picker = view = widgets.Dropdown(options=names, value=None, description=label, style={"description_width": _LABEL},
                                                   layout=widgets.Layout(width="auto", max_width="100%"))
@@ -134,6 +136,14 @@ class Choice(Control):
 
     def show(self, value):
         self.picker.value = value
+
+    def mark(self, absent):
+        """A sign and a word on the buttons that mean nothing now. They stay: a choice that one did not make must not change by itself."""
+        icons = tuple("ban" if one in absent else "" for one in self.options)
+        if isinstance(self.picker, widgets.ToggleButtons) and self.picker.icons != icons:
+            with self.picker.hold_sync():  # the browser makes new buttons when the icons change, with the tooltips of that moment
+                self.picker.tooltips = [f"{self.label} {one}{': not on this machine' * (one in absent)}" for one in self.options]
+                self.picker.icons = icons
 
 
 class MachineChoice(Choice):

@@ -13,6 +13,7 @@ from roofline_lib.transformer import Transformer, transformer, transformers
 
 _BATCHES = 2.0 ** np.arange(0, 11)
 _SHAPES = {"attention": "D", "ffn": "o", "experts": "o", "projections": "s", "logits": "^"}
+_ACTIVATIONS = ("bf16", "fp16", "fp8")
 _HEIGHT = 486
 
 
@@ -37,12 +38,12 @@ class DecodeExplorer(Explorer):
             Number("context", context, 1, 2**20, "tokens"),
             Choice("weights", weights, ("bf16", "fp8", "int4", "mxfp4")),
             Choice("kv", kv, ("bf16", "fp8", "int4"), "KV cache"),
-            Choice("activations", activations, ("bf16", "fp16", "fp8")))
+            Choice("activations", activations, _ACTIVATIONS))
 
     @staticmethod
     def scene(model, machine, batch, context, weights, kv, activations):
         if activations not in machine.precisions:
-            return no_peak(machine, activations)
+            return no_peak(machine, activations, _ACTIVATIONS, "activations")
         precisions = {"weights": weights, "kv": kv, "activations": activations}
         works = model.decode(batch, context, **precisions)
         step = time_in_sequence(works.values(), machine, activations)

@@ -29,7 +29,7 @@ class GemmExplorer(Explorer):
     def scene(machine, precision, m, n, k):
         name = f"[{m}, {k}] @ [{k}, {n}] in {precision}"
         if precision not in machine.precisions:
-            return no_peak(machine, precision)
+            return no_peak(machine, precision, _PRECISIONS)
         work = gemm(m, n, k, precision)
         limit = bound(work, machine, precision)
         reach = limit.attainable_performance

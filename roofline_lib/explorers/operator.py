@@ -43,7 +43,7 @@ class OperatorExplorer(Explorer):
     @staticmethod
     def scene(machine, precision, tokens, kv_heads, fused, flash, causal, operator):
         if precision not in machine.precisions:
-            return no_peak(machine, precision)
+            return no_peak(machine, precision, _PRECISIONS)
         peak, bandwidth = machine.peak(precision), machine.bandwidth()
         points, reach, gains, said = [], [], [], ""
         for name, (what, steps, least) in _operators(precision, tokens, kv_heads, causal).items():

@@ -37,7 +37,7 @@ def clip(points, frame):
         for axis in (0, 1):
             for low, sign in ((frame[axis], 1), (-frame[axis + 2], -1)):
                 slope, room = sign * step[axis], low - sign * start[axis]
-                if slope == 0:
+                if abs(slope) < 1e-9:  # along this edge, as near as pixels go
                     leave = leave if room <= 0 else -1.0
                 elif slope > 0:
                     enter = max(enter, room / slope)
@@ -63,7 +63,7 @@ def near(point, label, color, taken, frame, bold=False, size=13.0):
 
 
 def along_line(points, label, color, taken, frame, size=12.5):
-    """A label along a polyline, above or below it, where it covers least."""
+    """A label along a polyline, above or below it, where it covers least; higher up where points leave it no other place."""
     along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
     half, best, pixels = text_size(label, size)[0] / 2, None, taken.pixels()
     for share in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82, 0.1, 0.9):
@@ -72,11 +72,11 @@ def along_line(points, label, color, taken, frame, size=12.5):
         direction = (end - start) / max(np.hypot(*(end - start)), 1e-9) * (1 if end[0] >= start[0] else -1)
         normal = np.array([-direction[1], direction[0]])  # downwards
         u, v = (pixels - middle) @ direction, (pixels - middle) @ normal
-        for shift in (-6, 6 + 0.75 * size):
+        for shift, price in ((-6, 0), (6 + 0.75 * size, 0.5), (-15, 0.9)):  # above, below, above the points that sit on the line
             hits = np.count_nonzero((abs(u) < half + 4) & (v > shift - 0.8 * size - 2) & (v < shift + 0.25 * size))
             corners = middle + np.array([-half, half])[:, None] * direction + (shift - 0.4 * size) * normal
             outside = np.any(corners < frame[:2]) or np.any(corners > frame[2:])
-            cost = hits + 50 * outside + (shift > 0)
+            cost = hits + 50 * outside + price
             if best is None or cost < best[0]:
                 best = (cost, middle + shift * normal, direction)
         if best[0] == 0:

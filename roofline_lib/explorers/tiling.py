@@ -48,7 +48,7 @@ class TilingExplorer(Explorer):
     @staticmethod
     def scene(machine, precision, m, n, k, tile_m, tile_n, units, fast_memory):
         if precision not in machine.precisions:
-            return no_peak(machine, precision)
+            return no_peak(machine, precision, _PRECISIONS)
         tile, width = (tile_m, tile_n), bytes_per_element(precision)
         naive, tiled, most = naive_gemm(m, n, k, precision), tiled_gemm(m, n, k, tile, precision), gemm(m, n, k, precision)
         best = Work(tiled.flops, width * io_lower_bound(m, n, k, fast_memory / width))
