@@ -463,3 +463,13 @@ def test_the_explorer_takes_a_record_of_ones_own_and_says_what_it_does_not_know(
     mine["points"][0]["flops"] = float("nan")
     with pytest.raises(ValueError, match="finite"):
         rl.MeasuredExplorer(mine)
+
+
+def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path, capsys):
+    assert measuring.main(["--quick", "--out", str(tmp_path / "nowhere" / "record.json")]) == 2
+    assert "--out must be a file that can be written" in capsys.readouterr().err
+
+
+def test_the_explorer_takes_the_path_of_a_record(tmp_path):
+    measuring.save(measuring.load("cpu_xeon_4"), tmp_path / "mine.json")
+    assert "fp32" in rl.MeasuredExplorer(str(tmp_path / "mine.json"), precision="fp32").readout

@@ -31,7 +31,7 @@ def test_median_code_cell_has_four_lines_at_most():
     assert rules.median_code_lines(rules.read(path) for path in LESSONS) <= 4
 
 
-@pytest.mark.parametrize("path", [path for path in LESSONS if path.stem != "07_measured"], ids=lambda path: path.stem)
+@name
 def test_minutes_agree_and_are_honest(path):
     """180 words a minute, a quarter of a minute a code cell, three more to guess or to answer; the title, the map and the README say it."""
     book, number = rules.read(path), int(path.stem[:2])

@@ -22,12 +22,14 @@ _LADDER = [mantissa << shift for shift in range(15) for mantissa in ((2, 3) if s
 class MeasuredExplorer(Explorer):
     """The recorded products of one machine: what the model allows (hollow), what was measured (filled), and the factors between the two.
 
-    `record` is the name of a record or a record itself (a dict, such as `measure()` gives); `precision` one that it has; `family` is
+    `record` is the name of a record, the path of one (.json), or a dict such as `measure()` gives; `precision` one that it has; `family` is
     "over m, one layer" or "over n = m = k"; `m` is m or n, of which the nearest recorded size is shown. Controls: the arguments' names.
     """
 
     def __init__(self, record="h200_a1", precision="bf16", family="over m, one layer", m=1):
         records = {name: found for name in recorded() if (found := load(name))["points"]}
+        if isinstance(record, str) and record.endswith(".json"):
+            record = load(record)
         if isinstance(record, dict):
             records, record = {"this record": validate(record)} | records, "this record"
         super().__init__(

@@ -7,6 +7,7 @@ from collections import Counter
 
 from tqdm.auto import tqdm
 
+from roofline_lib.machines import Machine
 from roofline_lib.measuring import cpu, gpu
 from roofline_lib.measuring.record import efficiency, load, new_record, now, recorded, save, sustained, validate, work_of
 from roofline_lib.measuring.verdicts import explain, launch_floor, regime, sheet, verdict
@@ -58,6 +59,11 @@ def main(argv=None):
     argv = sys.argv[2:] if argv is None else argv
     options = parser.parse_args(argv)
     try:
+        open(options.out, "a").close()  # a path that cannot be written is found out now, not after the run
+    except OSError as error:
+        print(f"--out must be a file that can be written: {error}", file=sys.stderr)
+        return 2
+    try:
         record = measure(options.device, options.quick, options.threads, options.repeats, command=" ".join([parser.prog, *argv]))
     except ValueError as error:
         print(error, file=sys.stderr)
@@ -67,6 +73,9 @@ def main(argv=None):
         print(f"not measured: {absent['what']}: {absent['why']}")
     counts = ", ".join(f"{count} {family}" for family, count in Counter(p["family"] for p in record["points"]).items())
     print(f"{options.out}: {record['machine']['name']}, {counts or 'nothing'}")
+    if record["sustained"]["peaks"] and record["sustained"]["bandwidths"]:
+        print(f"sustained: {Machine.from_record(record)}")
+    print(f"in a notebook: rl.MeasuredExplorer({options.out!r}, precision='fp32') draws it")
     return 0
 
 
