@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import roofline_lib as rl
+from roofline_lib import measuring
 from roofline_lib.explorers.marks import Bar, Point
 from roofline_lib.measuring import clocks, cpu, cuda, gpu, load, measure, recorded, validate
 from roofline_lib.measuring.record import BANDWIDTH_FAMILIES, efficiency, point, settle, sustained
