@@ -70,7 +70,7 @@ class Number(Control):
         self.box = widgets.FloatText(description=label or f"{name} ({unit})", continuous_update=False, step=1 if whole else None,
                                      style={"description_width": _LABEL}, layout=widgets.Layout(width=wide, flex="0 0 auto"))
         self.slider = widgets.IntSlider(min=0, max=len(self.ladder) - 1, readout=False,
-                                        layout=widgets.Layout(flex="1 1 6em", width="auto", min_width="6em"))
+                                        layout=widgets.Layout(flex="1 1 6em", width="auto", min_width="4em"))
         super().__init__(name, value, [widgets.HBox([self.box, self.slider], layout=widgets.Layout(overflow="hidden"))])
         self.slider.observe(self._slid, "value")
         self.box.observe(self._typed, "value")
