@@ -202,7 +202,7 @@ def sample_box(x, y, width, height, step=4.0):
     return np.column_stack([g.ravel() for g in grid])
 
 
-_AROUND = [(dx, dy) for dx, dy in ((1, -1), (1, 1), (-1, -1), (-1, 1), (1, 0), (-1, 0), (0, -1), (0, 1))]
+_AROUND = ((1, -1), (1, 1), (-1, -1), (-1, 1), (1, 0), (-1, 0), (0, -1), (0, 1), (0.4, -1), (0.4, 1), (-0.4, -1), (-0.4, 1))
 
 
 def free_spot(point, size, taken, frame, clear=9.0):
