@@ -25,7 +25,11 @@ BREAKS = {
         ('"Gi": 2.0**30', '"Gi": 1e9'),
         ("bad | (array <= above)", "bad | (array < above)"),
         ("bad | (array < least)", "bad | (array <= least)"),
-        ("(array != np.floor(array))", "(array > np.floor(array) + 0.5)"),
+        ("else np.floor(array))", "else array)"),
+        ("if len(typed) > 1 and (", "if ("),
+        ('"".join(words(choice)) == key]', '"".join(words(choice)) in key]'),
+        ("len(found) == 1 else None", "found else None"),
+        (" and not re.match(r", " or re.match(r"),
         ("if abs(value) >= p[0]", "if abs(value) > p[0]"),
     ],
     "model": [
@@ -35,6 +39,7 @@ BREAKS = {
         ("Work(apart.flops, bytes_moved)", "Work(works[0].flops, bytes_moved)"),
         ("least=0) > np.asarray(apart.bytes_moved)", "least=0) >= np.asarray(apart.bytes_moved)"),
         ("np.minimum(peak,", "np.maximum(peak,"),
+        ("np.minimum(self.peak_flops, self.bandwidth *", "np.maximum(self.peak_flops, self.bandwidth *"),
         ("self.work.flops / self.peak_flops", "2 * self.work.flops / self.peak_flops"),
         ("np.maximum(self.compute_time, self.memory_time)", "np.add(self.compute_time, self.memory_time)"),
         ("np.asarray(work.flops) * bandwidth >= np", "np.asarray(work.flops) * bandwidth > np"),
@@ -136,11 +141,15 @@ BREAKS = {
     "checks": [
         ("<= tolerance * abs(reference)", "<= tolerance"),
         ("reference * 1000", "reference * 100"),
-        ('slips = {"giga-slip"', 'slips = {"mega-slip"'),
+        ('slips |= {"giga-slip"', 'slips |= {"mega-slip"'),
+        ('"raw-number": reference * scale', '"raw-number": reference * 2'),
+        ('"bits-for-bytes": reference * 8', '"bits-for-bytes": reference * 4'),
+        ('"fraction-for-percent": reference / 100', '"fraction-for-percent": reference / 10'),
+        ('slips["upside-down"] = 1 / reference', 'slips["upside-down"] = 2 / reference'),
     ],
 }  # fmt: skip
 TESTS = {  # module: its test files, where they are not tests/test_<module>.py
-    "text": ["tests/test_text.py", "tests/test_border.py"],
+    "text": ["tests/test_text.py", "tests/test_checks.py", "tests/test_border.py"],
     "transformer": ["tests/test_transformer.py", "tests/test_published.py"],
 }
 

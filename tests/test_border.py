@@ -13,7 +13,7 @@ INF = float("inf")
 NO_NUMBER = ["96", b"96", None, True, np.True_, [True, 96], 96 + 1j, float("nan"), [], np.array([]), [[1], [2, 3]], {}, object(),
              [96, None], np.datetime64("2020"), "x" * 200]
 REFUSED = {  # beside what is no number at all
-    "size": [-1, 0, 2.5, INF, [96, 0], np.int8(-5)], "count": [-1, 2.5, INF], "positive": [-1.0, 0, INF, [1e9, 0.0]],
+    "size": [-1, 0, 2.5, INF, [96, 0], [96, 2.5], np.int8(-5)], "count": [-1, 2.5, INF], "positive": [-1.0, 0, INF, [1e9, 0.0]],
     "amount": [-1, INF, -INF], "ratio": [-1, -INF], "any": [INF]}
 E, HEADS, POSITIVE = "elements size", "heads size", "positive"
 WIDTH, BATCH, TOKENS = "precision", "sequences size", "tokens size"
