@@ -64,7 +64,9 @@ class MeasuredExplorer(Explorer):
                        for i, (name, share) in enumerate(bars.items()))
         alt = (f"Roofline of {roof.name} in {precision} with its sustained roof dashed below it; {len(found)} products, each as the model "
                "allows it (hollow) and as measured (filled). Under it a bar for each factor of the gap.")
-        return Scene((axes,), marks, _readout(record, shown, roof, factors) + unknown, alt, 520)
+        asked, size = _side(family), shown["shape"]["m"]
+        instead = "" if size == m else f"{asked} = {m} was not recorded: this is the nearest that was, {asked} = {size}. "
+        return Scene((axes,), marks, instead + _readout(record, shown, roof, factors) + unknown, alt, 520)
 
 
 def _sheet(record, kept_up):
