@@ -208,7 +208,7 @@ def _agrees(value, reference, tolerance):
         return np.shape(value) == np.shape(reference) and all(_agrees(v, r, tolerance) for v, r in zip(value, reference, strict=True))
     if isinstance(reference, str | bool):
         return bool(value == reference)
-    return float(value) == reference or within(value, reference, tolerance)
+    return not isinstance(value, str) and np.size(value) == 1 and within(np.asarray(value).item(), reference, tolerance)
 
 
 def _shown(value):
@@ -216,9 +216,9 @@ def _shown(value):
 
 
 def within(value, reference, tolerance):
-    """Whether `value` is finite and at most `tolerance` (relative) from `reference`."""
+    """Whether `value` is at most `tolerance` (relative) from `reference`; an infinite reference only by itself."""
     value, reference = float(value), float(reference)
-    return bool(np.isfinite(value) and abs(value - reference) <= tolerance * abs(reference))
+    return value == reference or bool(np.isfinite(value - reference) and abs(value - reference) <= tolerance * abs(reference))
 
 
 def _wrong(question, what, slips, reference=None):

@@ -2,6 +2,7 @@
 
 import ast
 import io
+import math
 import re
 import sys
 import tomllib
@@ -378,3 +379,17 @@ def test_messages(capsys):
     assert "[1, 2] is not one number" in check("01.gemm-flops", [1, 2]).message
     assert "asked for is a plain number" in check(BATCH, "162 GB").message and check(BATCH, "16,200 %").right
     assert check(asks(lambda: 2e12, "TB/s"), "16 Tbit/s").right and within(2e12, 2e12, 0)
+
+
+@pytest.mark.parametrize(("value", "right"), [(math.inf, True), (0.0, False), (-7, False), (1e300, False), (-math.inf, False)])
+def test_only_infinity_is_infinite(value, right):
+    question = rl.Question("t.inf", "Where does it end?", lambda n: math.inf, inputs=lambda: [(1,), (2,)])
+    assert rl.check(question, lambda n: value).right is right
+
+
+@pytest.mark.parametrize(("made", "right"), [
+    (lambda n: np.array([2.0 * n]), True), (lambda n: np.full((1, 1), 2 * n), True), (lambda n: [2 * n], True),
+    (lambda n: str(2 * n), False), (lambda n: [2 * n, 2 * n], False), (lambda n: 2 * n + 1j, False)])
+def test_a_functions_answer_is_one_number(made, right):
+    question = rl.Question("t.one", "Twice n?", lambda n: 2 * n, inputs=lambda: [(1,), (2,)])
+    assert rl.check(question, made).right is right
