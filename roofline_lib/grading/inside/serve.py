@@ -4,7 +4,9 @@ Nothing here knows a right answer. Each question is answered in a forked process
 """
 
 import ast
+import inspect
 import json
+import math
 import os
 import random
 import select
@@ -12,6 +14,7 @@ import signal
 import sys
 import time
 import types
+from contextlib import suppress
 
 try:
     import resource
@@ -65,7 +68,13 @@ def execute(code, names, seconds):
         if timed:
             signal.signal(signal.SIGPROF, stop)
             signal.setitimer(signal.ITIMER_PROF, seconds)
-        exec(code, names)
+        if code.co_flags & inspect.CO_COROUTINE:  # `await` at the top, without an event loop, which would need a socket
+            running = eval(code, names)
+            with suppress(StopIteration):
+                while True:
+                    running.send(None)
+        else:
+            exec(code, names)
     except BaseException as error:
         return error
     finally:
@@ -79,10 +88,11 @@ def answer(task, cells, write):
     dumps, loads, name = json.dumps, json.loads, task["name"]
     nodes, skipped, untouched = statements(cells, name)
     names = namespace(task["prelude"])
-    codes = [code for _, code in nodes] if task["whole"] else slice_for(name, nodes)
+    codes = [code for _, code, _ in nodes] if task["whole"] else slice_for(name, nodes, names)
     errors = [error for code in codes if (error := execute(code, names, task["whole"] and task["seconds"] / 4))]
     function = names.get(name)
-    facts = {"skipped": skipped, "untouched": untouched, "defined": callable(function)}
+    facts = {"skipped": skipped, "untouched": untouched, "defined": callable(function),
+             "is": "" if name not in names else "a number" if isinstance(function, int | float) else f"of type {type(function).__name__}"}
     write(dumps(facts | {"error": told(errors[0]) if errors else ""}))
     for text in task["inputs"] if callable(function) else ():
         try:
@@ -97,6 +107,7 @@ def forked_answer(task, cells, locked):
     """`answer` in a process of its own: {"lines": [...], "ended": "done", "out of time", "too much output" or "stopped"}."""
     seconds = task["seconds"] * (WHOLE if task["whole"] else 1)
     receive, send = os.pipe()
+    wall = min(2 * seconds + 3, task.get("wall", math.inf))
     pid = os.fork()
     if pid == 0:
         try:
@@ -112,7 +123,7 @@ def forked_answer(task, cells, locked):
         finally:
             os._exit(0)
     os.close(send)
-    output, ended, end = bytearray(), "stopped", time.monotonic() + 2 * seconds + 3
+    output, ended, end = bytearray(), "stopped", time.monotonic() + wall
     while True:
         if not select.select([receive], [], [], max(0, end - time.monotonic()))[0]:
             ended = "out of time"
