@@ -21,11 +21,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import roofline_lib as rl
-from roofline_lib.grading import command, marked, sandbox
+from roofline_lib.grading import command, lists, marked, report, sandbox
 from roofline_lib.grading.inside import cells, lock
 from roofline_lib.grading.inside.serve import execute, plain
 from roofline_lib.grading.lessons import solution, solution_folders
-from roofline_lib.grading.marks import LARGEST, Submission, collect, grade_one, references, same
+from roofline_lib.grading.marks import LARGEST, Marks, Submission, called, collect, grade_one, passed_over, references, same
 from roofline_lib.questions import all_questions
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -355,7 +355,158 @@ def test_dask(class_folder, tmp_path):
     assert (tmp_path / "dask.csv").read_bytes() == (tmp_path / "own.csv").read_bytes()
 
 
+@pytest.mark.parametrize("option", [("--timeout", "0"), ("--timeout", "-3"), ("--workers", "0"), ("--workers", "x")])
+def test_limits_below_one_are_refused(class_folder, tmp_path, option):
+    done = grade(FIRST, class_folder, "--out", tmp_path / "m.csv", *option)
+    assert done.returncode == 2 and "at least 1" in done.stderr
+
+
+def test_a_misspelt_without_is_refused_before_anything_is_graded(class_folder, tmp_path):
+    book = read("solutions", FIRST)
+    text = json.dumps(book).replace("without=[", "without=[\\\"gemmm\\\", ")
+    assert text != json.dumps(book)
+    write(tmp_path / "mine" / FIRST, **{FIRST: text})
+    done = grade(FIRST, class_folder, "--out", tmp_path / "m.csv", "--solutions", tmp_path / "mine")
+    assert done.returncode == 2 and "gemmm; near it are gemm" in done.stderr and not (tmp_path / "m.csv").exists()
+
+
+def test_a_solution_without_points_and_a_folder_with_a_short_name(class_folder, tmp_path):
+    book = read("solutions", FIRST)
+    for cell in book["cells"]:
+        cell["metadata"] = {}
+    write(tmp_path / "mine" / FIRST, **{FIRST: book})
+    done = grade(FIRST, class_folder, "--out", tmp_path / "m.csv", "--solutions", tmp_path / "mine")
+    assert done.returncode == 4 and "make_exercises.py" in done.stderr and "Traceback" not in done.stderr
+    write(tmp_path / "short" / "01", energy="{}")
+    done = grade(FIRST, class_folder, "--out", tmp_path / "m.csv", "--solutions", tmp_path / "short")
+    assert done.returncode == 2 and f"full name, {FIRST}" in done.stderr
+    done = subprocess.run([sys.executable, ROOT / "tools/make_exercises.py", "--solutions", tmp_path / "short", "--out", tmp_path / "to"],
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and FIRST in done.stderr and not (tmp_path / "to").exists()
+
+
+def test_where_the_marks_go_is_looked_at_first(tmp_path):
+    folder = write(tmp_path / "in", ada="")
+    (tmp_path / "in" / "otto.zip").touch()
+    done = grade(FIRST, folder, "--out", folder / "m.csv")
+    assert done.returncode == 2 and "choose another folder" in done.stderr and not (folder / "m_feedback").exists()
+    (tmp_path / "a_folder.csv").mkdir()
+    assert grade(FIRST, folder, "--out", tmp_path / "a_folder.csv").returncode == 2
+    done = grade(FIRST, folder, "--out", tmp_path / "m.csv")
+    assert done.returncode == 0 and "passed over, as they are no .ipynb: otto.zip" in done.stderr
+    assert grade(FIRST, tmp_path / "m.csv", "--out", tmp_path / "n.csv").returncode == 2
+    (tmp_path / "empty").mkdir()
+    done = grade(FIRST, tmp_path / "empty", "--out", tmp_path / "n.csv")
+    assert done.returncode == 2 and "no notebook" in done.stderr
+
+
+def test_pages_of_an_earlier_run_go_and_nothing_else(tmp_path):
+    write(tmp_path / "in", ada="", bob=json.dumps(read("exercises", FIRST)))
+    assert grade(FIRST, tmp_path / "in", "--out", tmp_path / "m.csv").returncode == 0
+    (tmp_path / "m_feedback/mine.html").write_text("<p>mine", encoding="utf-8")
+    assert "To be marked by hand" in (tmp_path / "m_feedback/bob.html").read_text(encoding="utf-8")
+    (tmp_path / "in/ada.ipynb").unlink()
+    assert grade(FIRST, tmp_path / "in", "--out", tmp_path / "m.csv").returncode == 0
+    assert sorted(path.name for path in (tmp_path / "m_feedback").iterdir()) == ["bob.html", "mine.html"]
+
+
+def test_an_interrupt_says_what_it_waits_for(class_folder, tmp_path, monkeypatch, capsys):
+    import threading
+    begun = threading.Event()
+
+    def slow(submission, *rest):
+        if submission.student == "ada":
+            begun.wait(9)
+            raise KeyboardInterrupt
+        begun.set()
+        time.sleep(1)
+        return grade_one(submission, *rest)
+
+    monkeypatch.setattr(command, "grade_one", slow)
+    assert command.main([FIRST, str(class_folder), "--out", str(tmp_path / "m.csv"), "--workers", "2"]) == 130
+    assert re.match("interrupted: waiting for [12] notebooks", capsys.readouterr().err)
+
+
+def test_both_tries_have_the_time_of_one():
+    book = {"cells": [{"cell_type": "code", "source": "import time\ndef product_flops(m, n, k):\n    time.sleep(4)\n    raise KeyError"}]}
+    data = json.dumps(solution(FIRST, solution_folders())).encode()
+    asked, tables = references(data, ["ada"], "")
+    asked = {**asked, "questions": [q for q in asked["questions"] if q["name"] == "product_flops"]}
+    begun = time.monotonic()
+    got = grade_one(Submission("ada", json.dumps(book).encode()), asked, tables["ada"], 2)
+    assert got.outcomes["product_flops"].word in ("error", "out of time") and time.monotonic() - begun < 10
+
+
+def test_sentences(class_folder):
+    def sentence(*sources):
+        book = {"cells": [{"cell_type": "code", "source": text} for text in sources]}
+        got = grade_one(Submission("ada", json.dumps(book).encode()), asked, tables["ada"], 2)
+        return got.outcomes["product_flops"].sentence
+
+    asked, tables = references(json.dumps(solution(FIRST, solution_folders())).encode(), ["ada"], "")
+    assert sentence("product_flops = 7") == "product_flops is a number, not a function."
+    assert "cell 1 (" in (text := sentence("def product_flops(m, n, k):\n    return 2 * (m")) and "never closed, line 2)" in text
+    drawn = json.loads(tables["ada"]["product_flops"]["inputs"][-20])
+    assert f"product_flops({', '.join(map(str, drawn))}) gave 0." in sentence("def product_flops(m, n, k):\n    return 0")
+    assert "gave something of type dict" in sentence("def product_flops(m, n, k):\n    return {}")
+    assert called("f", "[1, null, true, 0.5, \"a\"]") == "f(1, None, True, 0.5, 'a')"
+
+
+@pytest.mark.parametrize("text, said", [
+    ("student;question;mark\nada;one_user;1\n", "student,question,mark, with commas"), ("ada,one_user,1\n", "line 1"), ("", "line 1"),
+    ("student,question,mark\nada,one_user,1\nada,one_user,2\n", "line 3"), ("student,question,mark\neve,one_user,\n", "'eve' has no row")])
+def test_lists_of_hand_marks(tmp_path, text, said):
+    (tmp_path / "h.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(said)):
+        lists.read_manual(tmp_path / "h.csv", {"ada", "bob"}, [{"name": "one_user", "points": 2, "by_hand": True}])
+
+
+def test_an_empty_hand_mark_is_none_yet(tmp_path):
+    (tmp_path / "h.csv").write_text("student,question,mark,why\nada,one_user,,\nbob,one_user,2,good\n", encoding="utf-8-sig")
+    questions = [{"name": "one_user", "points": 2, "by_hand": True}]
+    assert lists.read_manual(tmp_path / "h.csv", {"ada", "bob"}, questions) == {("bob", "one_user"): 2}
+
+
+def test_names_of_a_class(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_bytes("\ufeffada\r\nZoe\u0308\r\n\r\n".encode())
+    assert lists.read_names(path) == {"ada", "Zo\xeb"}
+    for name in ("../../eve", "a/b", ".."):
+        path.write_text(f"ada\n{name}\n", encoding="utf-8")
+        with pytest.raises(ValueError, match="line 2"):
+            lists.read_names(path)
+    path.write_bytes("Zo\xeb".encode("latin-1"))
+    with pytest.raises(ValueError, match="names.txt is not UTF-8"):
+        lists.read_names(path)
+
+
 # Handing in
+
+
+def test_collect_odd_names_and_a_folder_that_cannot_be_read(tmp_path, monkeypatch):
+    write(tmp_path, **{"Zoe\u0308": "{}"})
+    (tmp_path / "nina.IPYNB").write_text("{}")
+    (tmp_path / "mia.py").touch()
+    (tmp_path / "__MACOSX").mkdir()
+    (tmp_path / "shut").mkdir()
+    scandir = os.scandir
+
+    def guarded(path):
+        if str(path).endswith("shut"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    found = {s.student: s.status for s in collect(tmp_path, FIRST, {"Zo\xeb"})}
+    assert found == {"Zo\xeb": "", "nina": "", "shut": "unreadable"}
+    assert passed_over(tmp_path) == ["mia.py"]
+
+
+@pytest.mark.parametrize("first", "=+-@\t\r")
+def test_no_name_is_a_formula(tmp_path, first):
+    report.write(tmp_path / "m.csv", [Marks(f"{first}1", "empty")], [], None, FIRST)
+    with (tmp_path / "m.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file))[1][0] == f"'{first}1".replace("\r", "\\r")
 
 
 def test_collect(tmp_path):
@@ -691,7 +842,7 @@ def own_cells():
     section = (ROOT / "docs/teaching.md").read_text(encoding="utf-8").split("## Your own questions")[1]
     texts = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     return [{"cell_type": "code", "id": name, "metadata": {}, "execution_count": None, "outputs": [], "source": text}
-            for name, text in zip(("joules", "test_joules"), texts, strict=True)]
+            for name, text in zip(("5e0f1c2a", "b7d39e40"), texts, strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -711,7 +862,7 @@ def test_a_folder_of_ones_own_adds_questions(own):
     ran(handout)
     right, wrong = json.loads(json.dumps(handout)), handout
     for book, factor in ((right, "1e-12"), (wrong, "1e-9")):
-        cell = next(cell for cell in book["cells"] if cell["id"] == "joules")
+        cell = next(cell for cell in book["cells"] if cell["id"] == "5e0f1c2a")
         cell["source"] = source(cell).replace("...", f"{factor} * (flops * picojoules_per_flop + bytes_moved * picojoules_per_byte)")
     write(own / "in", right=right, wrong=wrong)
     done = grade("01", own / "in", "--out", own / "m.csv", "--solutions", own / "mine")

@@ -5,12 +5,13 @@
 
 How to write solutions/<lesson>/<lesson>.ipynb (solutions/01_arithmetic_intensity is the model to follow):
 
-* A marked question is two cells. The first, with the function's name as its cell id, defines the function; the answer stands between
-  `### BEGIN SOLUTION` and `### END SOLUTION`, which become `return ...`. The second, id `test_<function>`, starts with a visible
+* A marked question is two cells. The first defines the function; the answer stands between `### BEGIN SOLUTION` and
+  `### END SOLUTION`, which become `return ...`. The second starts with a visible
   `rl.check("01.x-name", function)`, and then, between `### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS`, imports
   `roofline_lib.grading.marked` and calls it once: edge cases, how to draw more (20 are drawn), and what of the library is out of
   reach. Name whole modules there, or the other ways to the same number stay open. Arguments are numbers, texts and lists; so are answers.
   Draw no input where two honest ways to compute differ by rounding alone, and let no constant be right for most of them.
+  In solutions/ the cells' ids are the function's name and `test_<function>`; the grader goes by the function's name alone.
 * A practice question is one cell, `rl.check("01.x-name", ...)`; its Question stands in roofline_lib/questions/exercises01.py.
 * The open question is a text cell that holds `### BEGIN SOLUTION` and `### END SOLUTION` around model answer and rubric.
 
@@ -62,7 +63,10 @@ def main(argv=None):
     parser.add_argument("--solutions", type=Path, metavar="DIR", help="a folder of your own, laid over solutions/")
     parser.add_argument("--out", type=Path, default=Path("exercises"), metavar="DIR", help="where to write (%(default)s)")
     args = parser.parse_args(argv)
-    folders = solution_folders(args.solutions)
+    try:
+        folders = solution_folders(args.solutions)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     for path in sorted(path for folder in folders for path in folder.glob("*/*.ipynb")):
         text = path.read_text(encoding="utf-8")
         book = json.loads(text)

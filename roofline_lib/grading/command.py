@@ -1,11 +1,8 @@
 """`python -m roofline_lib grade`: a class's notebooks in, a CSV of marks and a page for each student out."""
 
 import argparse
-import csv
 import hashlib
-import html
 import json
-import math
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -16,8 +13,10 @@ from pathlib import Path
 
 import roofline_lib
 from roofline_lib.grading.lessons import lesson_name, solution, solution_folders
-from roofline_lib.grading.marks import Marks, Outcome, collect, grade_one, references
-from roofline_lib.grading.sandbox import Broken, NoSandbox, way_in
+from roofline_lib.grading.lists import read_manual, read_names
+from roofline_lib.grading.marks import Marks, Outcome, collect, grade_one, passed_over, references
+from roofline_lib.grading.report import pages_of, write
+from roofline_lib.grading.sandbox import Broken, NoSandbox, library_copy, way_in
 
 EXITS = """exit codes: 0 every notebook graded, or not there or not readable, as its row says; 1 the grader itself failed on some rows
 (status "error"): run again; 2 the command or a file it names is wrong; 3 no sandbox on this machine; 4 the solution does not run; 130
@@ -34,8 +33,8 @@ def main(argv=None):
     parser.add_argument("--students", type=Path, metavar="FILE", help="names, one a line, that must have a row")
     parser.add_argument("--solutions", type=Path, metavar="DIR", help="a folder of your own, laid over solutions/")
     parser.add_argument("--manual", type=Path, metavar="FILE", help="CSV with student,question,mark for what is marked by hand")
-    parser.add_argument("--timeout", type=int, default=10, metavar="S", help="CPU seconds a question (%(default)s)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N", help="submissions at a time (%(default)s)")
+    parser.add_argument("--timeout", type=_at_least_one, default=10, metavar="S", help="CPU seconds a question (%(default)s)")
+    parser.add_argument("--workers", type=_at_least_one, default=os.cpu_count(), metavar="N", help="submissions at a time (%(default)s)")
     parser.add_argument("--dask", metavar="ADDRESS", help="use the workers of this Dask cluster instead")
     parser.add_argument("--unsafe-draft", action="store_true", help="without a sandbox: the notebooks run as you. Written into the CSV")
     args = parser.parse_args(argv)
@@ -57,13 +56,16 @@ def grade(args):
         way_in()
     folders = solution_folders(args.solutions)
     name = lesson_name(args.lesson, folders)
-    roster = args.students.read_text(encoding="utf-8").split("\n") if args.students else ()
-    submissions = collect(args.submissions, name, {line.strip() for line in roster} - {""})
+    submissions = collect(args.submissions, name, read_names(args.students) if args.students else ())
+    if strays := passed_over(args.submissions):
+        _say(f"passed over, as they are no .ipynb: {', '.join(strays[:20])}{' ...' if len(strays) > 20 else ''}", 0)
+    _check_out(args.out, args.submissions)
     data = json.dumps(solution(name, folders)).encode()
     lesson, tables = references(data, [s.student for s in submissions], args.seed, draft=args.unsafe_draft)
-    by_hand = _read_manual(args.manual, {s.student for s in submissions}, lesson["questions"])
+    for question in lesson["questions"]:
+        library_copy(tuple(question.get("without", ())))  # a ValueError where one is misspelt
+    by_hand = read_manual(args.manual, {s.student for s in submissions}, lesson["questions"])
     rows, kept = {}, args.out.with_name(f"{args.out.name}.partial")
-    args.out.parent.mkdir(parents=True, exist_ok=True)
     version = [data, _own_code(), args.seed, args.timeout, args.unsafe_draft]
     keys = {s.student: hashlib.sha256(repr([*version, s]).encode()).hexdigest() for s in submissions}
     with suppress(OSError, ValueError):  # a torn last line is graded anew
@@ -74,11 +76,20 @@ def grade(args):
                 rows[record["student"]] = Marks(**record)
     jobs = [(s, lesson, tables[s.student], args.timeout, args.unsafe_draft) for s in submissions if s.student not in rows]
     with kept.open("w", encoding="utf-8") as file, _executor(args) as executor:
-        for marks in chain(list(rows.values()), _as_done(executor, jobs)):
-            rows[marks.student] = marks
-            if marks.status != "error":
-                file.write(json.dumps({"key": keys[marks.student], **asdict(marks)}) + "\n")
-                file.flush()
+        futures = [executor.submit(grade_one, *job) for job in jobs]
+        try:
+            for marks in chain(list(rows.values()), _as_done(futures)):
+                rows[marks.student] = marks
+                if marks.status != "error":
+                    file.write(json.dumps({"key": keys[marks.student], **asdict(marks)}) + "\n")
+                    file.flush()
+        except KeyboardInterrupt:
+            begun = sum(not (future.cancel() or future.done()) for future in futures)
+            _say(f"interrupted: waiting for {begun} notebooks that have begun", 130)
+            raise
+        finally:
+            for future in futures:
+                future.cancel()
     write(args.out, [rows[s.student] for s in submissions], lesson["questions"], by_hand, name)
     failed = sum(marks.status == "error" for marks in rows.values())
     if not failed:
@@ -88,79 +99,35 @@ def grade(args):
     return _say(f"{failed} of {len(rows)} rows failed; run again", 1) if failed else 0
 
 
-def _as_done(executor, jobs):
-    """Marks as they come, under a progress bar; on an interrupt what has not begun is dropped."""
+def _as_done(futures):
+    """Marks as they come, under a progress bar."""
     from tqdm import tqdm
-    futures = [executor.submit(grade_one, *job) for job in jobs]
-    try:
-        for future in tqdm(as_completed(futures), total=len(futures), unit="notebook", disable=None):
-            yield future.result()
-    finally:
-        for future in futures:
-            future.cancel()
+    for future in tqdm(as_completed(futures), total=len(futures), unit="notebook", disable=None):
+        yield future.result()
+
+
+def _at_least_one(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"needs a whole number, at least 1; got {text}")
+    return int(text)
+
+
+def _check_out(out, submissions):
+    """See that CSV and pages can be written, before an hour of grading and not after it."""
+    if out.resolve().is_relative_to(submissions.resolve()):
+        raise ValueError(f"--out {out} lies in {submissions}, where its pages would be taken for a student's; choose another folder")
+    pages_of(out)
+    there = out.exists()
+    out.open("a").close()
+    if not there:
+        out.unlink()
 
 
 def _executor(args):
     if not args.dask:
-        return ThreadPoolExecutor(max(1, args.workers))
+        return ThreadPoolExecutor(args.workers)
     from distributed import Client
     return Client(args.dask).get_executor()
-
-
-def write(out, rows, questions, by_hand, lesson):
-    """The CSV, and a page for each student in `<out>_feedback/`."""
-    asked = [q for q in questions if not q.get("by_hand") or by_hand is not None]
-    folder = out.with_name(f"{out.stem}_feedback")
-    folder.mkdir(exist_ok=True)
-    with out.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["student", "score", "max_score", *(q["name"] for q in asked), "status", "note"])
-        for marks in rows:
-            points = [_points(q, marks, by_hand) for q in asked]
-            score, most = sum(p or 0 for p in points), sum(q["points"] for q in asked)
-            cells = ["" if p is None else f"{p:g}" for p in points]
-            student = f"'{marks.student}" if marks.student[0] in "=+-@" else marks.student  # a spreadsheet would take it for a formula
-            table.writerow([student, f"{score:g}", f"{most:g}", *cells, marks.status, marks.note])
-            page = _page(marks, asked, points, lesson, f"{score:g} of {most:g}")
-            (folder / f"{marks.student}.html").write_text(page, encoding="utf-8", errors="replace")
-
-
-def _points(question, marks, by_hand):
-    if question.get("by_hand"):
-        return by_hand.get((marks.student, question["name"]))
-    return question["points"] if question["name"] in marks.outcomes and marks.outcomes[question["name"]].right else 0
-
-
-def _page(marks, asked, points, lesson, score):
-    lines = []
-    for question, got in zip(asked, points, strict=True):
-        outcome = marks.outcomes.get(question["name"])
-        sentence = outcome.sentence if outcome else "Marked by hand." if question.get("by_hand") else "Not graded."
-        got = "no mark yet" if got is None else f"{got:g} of {question['points']:g}"
-        lines.append(f"<tr><td><code>{html.escape(question['name'])}</code><td>{got}<td>{html.escape(sentence)}")
-    title = f"{html.escape(lesson)}: {html.escape(marks.student)}"
-    return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-            "<style>body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em}"
-            f"td{{padding:.3em 1em .3em 0;vertical-align:top}}td:nth-child(2){{white-space:nowrap}}td:last-child{{overflow-wrap:anywhere}}"
-            f"</style><h1>{title}</h1><p>{score} points. Status: {html.escape(marks.status)}. "
-            f"{html.escape(marks.note)}</p><table>{''.join(lines)}</table></html>\n")
-
-
-def _read_manual(path, students, questions):
-    """{(student, question): mark} from a CSV, None without one; a ValueError that names the line at fault."""
-    if not path:
-        return None
-    marks, most = {}, {q["name"]: q["points"] for q in questions if q.get("by_hand")}
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        for number, row in enumerate(csv.DictReader(file), 2):
-            student, question, mark = row.get("student"), row.get("question"), math.nan
-            with suppress(ValueError, TypeError):
-                mark = float(row.get("mark"))
-            if student not in students or question not in most or not 0 <= mark <= most[question]:
-                raise ValueError(f"{path}, line {number}: needs a student of this class, a question of {', '.join(most)} and a mark "
-                                 f"from 0 to its points; got {student}, {question}, {row.get('mark')}")
-            marks[student, question] = mark
-    return marks
 
 
 def _own_code():

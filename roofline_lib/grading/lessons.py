@@ -9,7 +9,12 @@ import roofline_lib
 def solution_folders(own=None):
     """The folders with solutions, the first one found first: a teacher's `own`, and this repository's."""
     here = [Path.cwd() / "solutions", Path(roofline_lib.__file__).parents[1] / "solutions"]
-    return [*([Path(own)] if own else []), *[folder for folder in here if folder.is_dir()][:1]]
+    ours = [folder for folder in here if folder.is_dir()][:1]
+    lessons = {path.name for folder in ours for path in folder.iterdir()}
+    for path in Path(own).iterdir() if own else ():
+        if path.is_dir() and path.name not in lessons and (meant := [name for name in sorted(lessons) if name.startswith(path.name)]):
+            raise ValueError(f"{path} would be a lesson of its own; give it the full name, {' or '.join(meant)}")
+    return [*([Path(own)] if own else []), *ours]
 
 
 def lesson_name(lesson, folders):

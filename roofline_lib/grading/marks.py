@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from roofline_lib.grading.inside.serve import DRAWS, WHOLE
+from roofline_lib.grading.lists import normal
 from roofline_lib.grading.sandbox import Broken, Sandbox
 
 LARGEST = 32 << 20  # bytes of a notebook
@@ -43,26 +44,51 @@ class Marks:
     outcomes: dict = field(default_factory=dict)
 
 
+def passed_over(folder):
+    """Names of files in a class's folder that are no notebooks, a zip file for example."""
+    return sorted(entry.name for entry in _entries(folder) if entry.is_file(follow_symlinks=False) and not _is_notebook(entry))
+
+
 def collect(folder, lesson, roster=()):
     """A Submission for everybody of whom there is a trace: `<student>.ipynb`, `<student>/`, or a name on the roster; sorted by name."""
-    entries = [entry for entry in os.scandir(folder) if not entry.name.startswith(".")]
-    files = {entry.name[:-6]: entry.path for entry in entries if entry.name.endswith(".ipynb") and not entry.is_dir(follow_symlinks=False)}
-    folders = {entry.name: entry.path for entry in entries if entry.is_dir(follow_symlinks=False)}
-    strays = {entry.name: entry.path for entry in entries if entry.is_symlink() and not entry.name.endswith(".ipynb")}
+    if not os.path.isdir(folder):
+        raise ValueError(f"{folder} is no folder; needs one with <student>.ipynb or <student>/<anything>.ipynb")
+    files, folders, strays = {}, {}, {}
+    for entry in sorted(_entries(folder), key=lambda entry: entry.name):
+        kind, student = files, normal(entry.name)
+        if entry.is_dir(follow_symlinks=False):
+            kind = folders
+        elif _is_notebook(entry):
+            student = student[:-6]
+        elif entry.is_symlink():
+            kind = strays
+        else:
+            continue
+        kind[entry.name if student in kind else student] = entry.path  # two spellings of one name are two students
+    if not files and not folders and not strays:
+        raise ValueError(f"{folder} holds no notebook; needs <student>.ipynb or <student>/<anything>.ipynb")
     return [_collect_one(student, files.get(student), folders.get(student), student in strays, lesson)
             for student in sorted({*files, *folders, *strays, *roster})]
 
 
+def _entries(folder):
+    with os.scandir(folder) as entries:
+        return [entry for entry in entries if not entry.name.startswith(".") and entry.name != "__MACOSX"]
+
+
+def _is_notebook(entry):
+    return entry.name.lower().endswith(".ipynb")
+
+
 def _collect_one(student, file, folder, stray, lesson):
     note = ""
-    if folder is not None and file is None:
-        found = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".ipynb") and not entry.name.startswith("."))
+    try:
+        found = sorted(entry.name for entry in _entries(folder) if _is_notebook(entry)) if folder and not file else []
         if found:
             chosen = f"{lesson}.ipynb" if f"{lesson}.ipynb" in found else found[0]
             file, note = Path(folder) / chosen, f"{len(found)} notebooks: took {chosen}" if len(found) > 1 else ""
-    if file is None:
-        return Submission(student, b"", *(("unreadable", "a symbolic link") if stray else ("missing", "no notebook")))
-    try:
+        if file is None:
+            return Submission(student, b"", *(("unreadable", "a symbolic link") if stray else ("missing", "no notebook")))
         data = _read(file)
     except OSError as error:
         return Submission(student, b"", "unreadable", error.strerror or "not to be read")
@@ -178,7 +204,8 @@ def judge(question, key, reply):
     first = next((i for i in wrong if i >= wanted - DRAWS), wrong[0])  # a drawn input says more than an edge case
     sentence = f"Right on {sum(right)} of {wanted} inputs."
     if not isinstance(key["answers"][first], bool | str):  # of two possible answers, one's own would give away the other
-        given = repr(values[first])
+        value = values[first]
+        given = f"something of type {value.get('odd')}" if isinstance(value, dict) else repr(value)
         given = given if len(given) < 80 else given[:80] + "..."
         sentence += f" For example, {called(question['name'], key['inputs'][first])} gave {given}."
     return Outcome(False, "wrong", sentence)

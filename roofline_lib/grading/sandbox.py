@@ -7,6 +7,7 @@ this grader and whatever the question asks to derive; all read-only but 16 MB of
 import ast
 import atexit
 import compileall
+import difflib
 import json
 import os
 import platform
@@ -165,10 +166,11 @@ def library_copy(without):
     package = Path(folder) / "roofline_lib"
     shutil.copytree(_OWN, package,
                     ignore=shutil.ignore_patterns("questions", "grading", "__pycache__", "__main__.py"))
-    left = set(without)
+    left, names = set(without), set()
     for path in package.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         nodes = tree.body if path.stem in without else [node for node in tree.body if getattr(node, "name", None) in without]
+        names |= {path.stem} | {node.name for node in tree.body if not getattr(node, "name", "_").startswith("_")}
         left -= {path.stem} | {getattr(node, "name", None) for node in nodes}
         for function in (inner for node in nodes for inner in ast.walk(node)):
             if isinstance(function, ast.FunctionDef) and not function.name.startswith("__"):
@@ -176,6 +178,7 @@ def library_copy(without):
         if nodes:
             path.write_text(ast.unparse(tree), encoding="utf-8")
     if left:
-        raise ValueError(f"without names nothing in roofline_lib: {', '.join(sorted(left))}")
+        near = sorted({close for name in left for close in difflib.get_close_matches(name, names)})
+        raise ValueError(f"without names nothing in roofline_lib: {', '.join(sorted(left))}; near it are {', '.join(near) or 'no names'}")
     compileall.compile_dir(folder, quiet=2)
     return Path(folder)

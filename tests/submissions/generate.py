@@ -85,6 +85,7 @@ kind("nested_too_deep", b'{"cells": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", 
 kind("empty", b"", (), "empty")
 kind("only_blanks", b" \n\n", (), "empty")
 kind("missing", None, (), "missing")
+kind("fifteen_million_lines", b'{"cells": [{"cell_type": "code", "source": [' + b"1," * 15_000_000 + b"1]}]}", (), "unreadable")
 kind("too_large", b"[" + b"0," * (17 << 20) + b"0]", (), "unreadable")
 kind("byte_order_mark", b"\xef\xbb\xbf" + json.dumps(answered()).encode(), ALL)
 kind("not_utf8", "{\"cells\": \"é\"}".encode("latin-1"), (), "unreadable")
@@ -135,6 +136,11 @@ class Layer:
         return {RIGHT}
 {TARGET} = Layer()"""), ALL)
 kind("with_cache", answered(layer_intensity=f"from functools import lru_cache\n@lru_cache\n{HEAD}    return {RIGHT}"), ALL)
+kind("names_used_again", answered(f"return work(1) * {RIGHT}", before=["two = 1\ndef work(x):\n    return x * two"], after=[
+    "def work(x):\n    return 7", "two = 'text'", "math = 3"]), ALL)
+kind("filled_in_a_loop", answered(f"return factors[0] * {RIGHT}", before=["factors = []", "for f in (1, 2):\n    factors.append(f)"]), ALL)
+kind("await_and_future", answered(layer_intensity=f"from __future__ import annotations\nimport asyncio\nawait asyncio.sleep(0)\n{HEAD}"
+                                  f"    return {RIGHT}"), ALL)
 kind("in_a_block", answered(layer_intensity=f"try:\n    import nothing_of_the_kind\nexcept ImportError:\n    if True:\n        {HEAD}"
                             f"            return {RIGHT}"), ALL)
 kind("own_parameter_names", answered(layer_intensity="def layer_intensity(a, b, c, d, e):\n    return 2*a*b*c / (d*b*c + e*a*(b+c))"), ALL)

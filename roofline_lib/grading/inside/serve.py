@@ -158,7 +158,9 @@ def references(data):
     questions, functions, imports, names = [], {}, [], namespace()
 
     def marked(function, library=None, *, edges=(), draw, without=(), tolerance=1e-6):
-        points = cell["metadata"]["nbgrader"]["points"]
+        points = cell["metadata"].get("nbgrader", {}).get("points")
+        if points is None:
+            raise SystemExit(f"no points in the cell that marks {function.__name__}; run tools/make_exercises.py --solutions DIR")
         questions.append({"name": function.__name__, "points": points, "without": sorted(without), "tolerance": tolerance})
         functions[function.__name__] = (function, edges, draw)
 
