@@ -56,7 +56,7 @@ def verdict(measured, machine):
     if slip or not suspects:
         suspects["units"] = slip or "nothing else explains it: check FLOP, bytes and seconds one by one"
     why = "; ".join(f"{name}: {reason}" for name, reason in suspects.items())
-    return Verdict(ratio, where, suspects, f"{significant(ratio)} times attainable ({where}), which cannot be. Suspect {why}")
+    return Verdict(ratio, where, suspects, f"{significant(ratio, 4)} times attainable ({where}), which cannot be. Suspect {why}")
 
 
 def regime(measured, machine):
