@@ -352,7 +352,7 @@ within("thread_bomb", "import threading\nthreading.stack_size(32768)\nwhile True
 kind("forged_facts", answered("return early", before=[
     "early = __import__('os').write(3, b'{\"skipped\": 5, \"defined\": [], \"error\": {\"a\": []}}\\n{\"error\": [1]}\\n[]\\n7\\n\\xff\\n')"]))
 beside("very_many_statements", "x=1\n" * 24_000)
-kind("shadowed_by_a_later_cell", answered(after=["def helper():\n    global layer_intensity\n    layer_intensity = None", "helper()"]))
+kind("shadowed_by_a_later_cell", answered(after=["def helper():\n    global layer_intensity\n    layer_intensity = None", "helper()"]), ALL)
 
 
 def place(folder, student):
