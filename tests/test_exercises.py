@@ -154,7 +154,7 @@ def lesson(request):
 
 
 def is_right(function, question, key):
-    lines = [{"defined": True, "skipped": []}, *({"value": plain(function(*json.loads(text)))} for text in key["inputs"])]
+    lines = [{"defined": True, "skipped": {}}, *({"value": plain(function(*json.loads(text)))} for text in key["inputs"])]
     return judge(question, key, {"lines": [*map(json.dumps, lines)], "ended": "done"}).right
 
 

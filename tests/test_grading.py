@@ -851,6 +851,12 @@ def own(tmp_path_factory):
     write(folder / "mine" / FIRST, energy={"cells": own_cells(), "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
     subprocess.run([sys.executable, ROOT / "tools/make_exercises.py", "--solutions", "mine", "--out", "handout"], cwd=folder, check=True,
                    capture_output=True)
+    handout = json.loads((folder / "handout" / FIRST / f"{FIRST}.ipynb").read_text(encoding="utf-8"))
+    right, wrong = json.loads(json.dumps(handout)), json.loads(json.dumps(handout))
+    for book, factor in ((right, "1e-12"), (wrong, "1e-9")):
+        cell = next(cell for cell in book["cells"] if cell["id"] == "5e0f1c2a")
+        cell["source"] = source(cell).replace("...", f"{factor} * (flops * picojoules_per_flop + bytes_moved * picojoules_per_byte)")
+    write(folder / "in", right=right, wrong=wrong)
     return folder
 
 
@@ -860,11 +866,6 @@ def test_a_folder_of_ones_own_adds_questions(own):
     assert added[0].startswith("def joules(flops, bytes_moved,") and added[0].endswith("    return ...  # your answer")
     assert added[1:] == ["print(joules(1e12, 1e9, 0.5, 60))"]
     ran(handout)
-    right, wrong = json.loads(json.dumps(handout)), handout
-    for book, factor in ((right, "1e-12"), (wrong, "1e-9")):
-        cell = next(cell for cell in book["cells"] if cell["id"] == "5e0f1c2a")
-        cell["source"] = source(cell).replace("...", f"{factor} * (flops * picojoules_per_flop + bytes_moved * picojoules_per_byte)")
-    write(own / "in", right=right, wrong=wrong)
     done = grade("01", own / "in", "--out", own / "m.csv", "--solutions", own / "mine")
     assert done.returncode == 0, done.stderr
     found = rows(own / "m.csv")
