@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 
 from roofline_lib.precisions import bytes_per_element
-from roofline_lib.text import UnknownName, number, quantity, size, unknown
+from roofline_lib.text import UnknownName, name_key, number, quantity, size, unknown
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ class Machine:
 
 def machine(name):
     """The machine of that name; case, spaces and hyphens do not matter. UnknownName lists the nearest."""
-    key = _key(name) if isinstance(name, str) else None
+    key = name_key(name) if isinstance(name, str) else None
     catalogue = _catalogue()
-    known = {_key(alias): found for found, record in catalogue.items() for alias in (found, *record.details.get("aliases", ()))}
+    known = {name_key(alias): found for found, record in catalogue.items() for alias in (found, *record.details.get("aliases", ()))}
     if key not in known:
         raise unknown("machine", name, catalogue)
     return catalogue[known[key]]
@@ -157,7 +157,3 @@ def _from_table(name, table):
     return Machine(name, peaks, {row["level"]: row["bandwidth"] for row in memory if "bandwidth" in row},
                    {row["level"]: row["capacity"] for row in memory if "capacity" in row},
                    units=table.get("units"), kind=table.get("kind", ""), unit_name=table.get("unit_name", "unit"), details=table)
-
-
-def _key(name):
-    return "".join(ch for ch in name.lower() if ch not in " -_")

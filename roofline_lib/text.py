@@ -146,6 +146,11 @@ def switch(name, value):
     return bool(value)
 
 
+def name_key(name):
+    """A name as it is looked up: case, spaces, hyphens and underscores do not matter."""
+    return "".join(ch for ch in name.lower() if ch not in " -_")
+
+
 def plain(value):
     """A float where numpy made a scalar or an array without axes; arrays as they are."""
     return float(value) if np.ndim(value) == 0 else value

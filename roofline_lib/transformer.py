@@ -12,7 +12,7 @@ from importlib import resources
 from roofline_lib.model import Work
 from roofline_lib.operators import attention, gemm
 from roofline_lib.precisions import bytes_of, bytes_per_element
-from roofline_lib.text import number, size, switch, unknown
+from roofline_lib.text import name_key, number, size, switch, unknown
 
 
 @dataclass(frozen=True)
@@ -206,10 +206,10 @@ class Transformer:
 
 def transformer(name):
     """The preset of that name; case, spaces and hyphens do not matter. UnknownName lists the nearest."""
-    known = {_key(preset): preset for preset in _presets()}
-    if not isinstance(name, str) or _key(name) not in known:
+    known = {name_key(preset): preset for preset in _presets()}
+    if not isinstance(name, str) or name_key(name) not in known:
         raise unknown("transformer", name, _presets())
-    return _presets()[known[_key(name)]]
+    return _presets()[known[name_key(name)]]
 
 
 def transformers():
@@ -232,7 +232,3 @@ def _presets():
 
 def _one(field, value, least):
     return int(number(field, value, "count", least=least, whole=True, single=True))
-
-
-def _key(name):
-    return "".join(ch for ch in name.lower() if ch not in " -_")
