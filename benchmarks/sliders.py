@@ -5,8 +5,10 @@
 
 Every peer draws the same roofline with a point that the slider moves, in one JupyterLab notebook with one kernel. Latency runs from the
 key press to the frame that shows the change. Milliseconds depend on the machine; the ratios are what counts. `echo` is a slider whose
-value is written into a label: the round trip to the kernel and back, without a picture. In the JSON file `over_interact` and `over_echo`
-are our median divided by theirs (smaller is better); `times_sooner_than_interact` is the first upside down.
+value is written into a label: the round trip to the kernel and back, without a picture. `interact` draws the picture anew with
+`plt.subplots` on matplotlib's own log axes; `interact-quiet` does so on ours, which have no minor ticks and no powers set as
+mathematics, and so is the leanest that `interact` gets. In the JSON file `over_interact` and `over_echo` are our median divided by theirs
+(smaller is better); `times_sooner_than_interact` is the first upside down.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from tqdm import tqdm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
@@ -78,6 +81,16 @@ def picture(step):
 moved = widgets.interactive(picture, step=new_slider())
 named("interact", moved.children[0], moved.children[-1])
 moved""",
+    "interact-quiet": """
+from roofline_lib.drawing import log_axes
+def quiet(step):
+    fig, ax = plt.subplots(figsize=(7, 4.2))
+    draw(ax, step)
+    log_axes(ax, ax.get_xlim(), ax.get_ylim(), ax.get_xlabel(), ax.get_ylabel())
+    plt.show()
+quiet_moved = widgets.interactive(quiet, step=new_slider())
+named("interact-quiet", quiet_moved.children[0], quiet_moved.children[-1])
+quiet_moved""",
     "ipympl": """
 import ipympl.backend_nbagg as nbagg
 from matplotlib.figure import Figure
@@ -144,7 +157,7 @@ def measure(names, keys, drags, config, chrome):
                         progress.update()
                 for _ in range(drags):
                     for name in names:
-                        ready(book, name)
+                        ready(book, book.page.locator(f".{name}-slider .noUi-handle"), f".{name}-picture")
                         results[name]["drags"].append(book.drag(f".{name}-slider"))
                         progress.update()
             book.close()
@@ -166,7 +179,7 @@ def measure_controls(keys, config, chrome):
             book.page.wait_for_timeout(3000)
             for count in tqdm(range(keys + 2), unit="round", disable=None):  # the first two warm up
                 for place, (name, key) in enumerate(controls):
-                    taken = [step_control(book, name, key, count), step_key(book, "echo", place)]
+                    taken = step_control(book, name, key, count), step_key(book, "echo", 4 * (place + count * len(controls)))
                     if count > 1:
                         results[f"{name} {key}"].append(taken[0])
                         results["echo"].append(taken[1])
@@ -176,55 +189,55 @@ def measure_controls(keys, config, chrome):
 
 def step_control(book, name, key, count):
     """Move any control of an explorer by one step, sliders back and forth, others there and back; milliseconds."""
-    place = book.page.locator(f".{name} .control-{key}")
-    place.scroll_into_view_if_needed()
-    book.watch(f".{name} .roofline-picture > :nth-child(2)")
-    book.settle(120)
-    if place.locator(".noUi-handle").count():
-        place.locator(".noUi-handle").focus()
-        low, now, high = place.locator(".noUi-handle").evaluate("h => [h.ariaValueMin, h.ariaValueNow, h.ariaValueMax].map(parseFloat)")
-        right = now == low or now != high and count % 2
-        return book.step(lambda: book.page.keyboard.press("ArrowRight" if right else "ArrowLeft"))
-    if place.locator("select").count():
-        now = place.locator("select").evaluate("list => list.selectedIndex")
-        there, back = (partial(place.locator("select").select_option, index=index) for index in (now - 1 if now else 1, now))
-    elif place.locator("button").count():
-        now = place.locator("button").evaluate_all("buttons => buttons.findIndex(button => button.classList.contains('mod-active'))")
-        there, back = (partial(place.locator("button").nth(index).press, "Space") for index in (now - 1 if now else 1, now))
-    else:
-        there = back = partial(place.locator("input").press, "Space")
-    taken = book.step(there)
-    book.step(back)
+    place, picture = book.page.locator(f".{name} .control-{key}"), f".{name} .roofline-picture > :nth-child(2)"
+    handle, list_, buttons = (place.locator(kind) for kind in (".noUi-handle", "select", "button"))
+    if handle.count():
+        low, now, high = handle.evaluate("h => [h.ariaValueMin, h.ariaValueNow, h.ariaValueMax].map(parseFloat)")
+        return press(book, handle, "ArrowRight" if now == low or now != high and count % 2 else "ArrowLeft", picture)
+    if list_.count():
+        now = list_.evaluate("list => list.selectedIndex")
+        there, back = (partial(list_.select_option, index=index) for index in (now - 1 if now else 1, now))
+        ready(book, list_, picture)
+        taken = book.step(there)
+        book.step(back)
+        return taken
+    now = buttons.evaluate_all("buttons => buttons.findIndex(button => button.classList.contains('mod-active'))")
+    there, back = (buttons.nth(now - 1 if now else 1), buttons.nth(now)) if buttons.count() else (place.locator("input"),) * 2
+    taken = press(book, there, "Space", picture)
+    press(book, back, "Space", picture)
     return taken
-
-
-def ready(book, name):
-    """Bring a peer into view and watch its picture."""
-    picture = ".roof-picture" if name == "ours, roof" else f".{name}-picture"
-    book.page.locator(picture).scroll_into_view_if_needed()
-    slider = book.page.locator(".roof-slider button" if name == "ours, roof" else f".{name}-slider .noUi-handle")
-    slider.first.scroll_into_view_if_needed()
-    book.watch(picture)
-    book.settle(120)
 
 
 def step_key(book, name, count):
     """Press a key on a peer's control once; milliseconds."""
-    ready(book, name)
     if name == "ours, roof":
-        book.page.locator(".roof-slider button").nth((3, 1)[count % 2]).focus()
-        return book.step(lambda: book.page.keyboard.press("Space"))
-    book.page.locator(f".{name}-slider .noUi-handle").focus()
-    return book.step(lambda: book.page.keyboard.press(("ArrowRight", "ArrowLeft")[count // 4 % 2]))
+        return press(book, book.page.locator(".roof-slider button").nth((3, 1)[count % 2]), "Space", ".roof-picture")
+    handle = book.page.locator(f".{name}-slider .noUi-handle")
+    return press(book, handle, ("ArrowRight", "ArrowLeft")[count // 4 % 2], f".{name}-picture")
+
+
+def press(book, control, key, picture):
+    """Press a key on a control that has had the focus for a while; milliseconds until the picture shows it."""
+    ready(book, control, picture)
+    return book.step(lambda: book.page.keyboard.press(key))
+
+
+def ready(book, control, picture):
+    """Bring a control and its picture into view, give the control the focus, and wait until the page is at rest."""
+    book.page.locator(picture).scroll_into_view_if_needed()
+    control.scroll_into_view_if_needed()
+    control.focus()
+    book.watch(picture)
+    book.settle(120)
 
 
 def table(results):
     """One row a peer: median and 95th percentile in ms, as ratios to interact and to the echo, frames in a drag."""
     rows = {}
     for name, result in results.items():
-        ms = sorted(result["ms"])
-        rows[name] = {"median_ms": statistics.median(ms), "p95_ms": ms[min(len(ms) - 1, int(0.95 * len(ms)))]}
-        if result["drags"]:
+        ms = result["ms"]
+        rows[name] = {"median_ms": statistics.median(ms), "p95_ms": float(np.percentile(ms, 95))}
+        if result.get("drags"):
             for entry in ("changed", "blank", "late"):
                 rows[name][entry] = statistics.median(drag[entry] for drag in result["drags"])
     for row in rows.values():
@@ -250,15 +263,15 @@ def main():
     if arguments.every_control:
         with driver.browser() as chrome:
             results = measure_controls(arguments.keys, config, chrome)
-        echo = statistics.median(results["echo"])
-        for name, ms in sorted(results.items(), key=lambda item: statistics.median(item[1])):
-            print(f"{name:32}{statistics.median(ms):6.0f} ms{statistics.median(ms) / echo:8.2f} echoes")
+        print(f"{'':28}{'median':>9}{'p95':>9}{'/echo':>8}{'p95/echo':>10}")
+        for name, row in sorted(table({name: {"ms": ms} for name, ms in results.items()}).items(), key=lambda item: item[1]["over_echo"]):
+            print(f"{name:28}{row['median_ms']:6.0f} ms{row['p95_ms']:6.0f} ms{row['over_echo']:8.2f}{row['p95_over_echo']:10.2f}")
         return
     with driver.browser() as chrome:
         rows = table(measure(arguments.only, arguments.keys, arguments.drags, config, chrome))
-    print(f"{'':12}{'median':>9}{'p95':>9}{'/interact':>11}{'/echo':>8}{'p95/echo':>10}{'frames':>8}{'blank':>7}{'late':>8}")
+    print(f"{'':16}{'median':>9}{'p95':>9}{'/interact':>11}{'/echo':>8}{'p95/echo':>10}{'frames':>8}{'blank':>7}{'late':>8}")
     for name, row in rows.items():
-        print(f"{name:12}{row['median_ms']:6.0f} ms{row['p95_ms']:6.0f} ms{row.get('over_interact', float('nan')):11.3f}"
+        print(f"{name:16}{row['median_ms']:6.0f} ms{row['p95_ms']:6.0f} ms{row.get('over_interact', float('nan')):11.3f}"
               f"{row.get('over_echo', float('nan')):8.2f}{row.get('p95_over_echo', float('nan')):10.2f}"
               + (f"{row['changed']:8.0f}{row['blank']:7.0f}{row['late']:5.0f} ms" if "changed" in row else ""))
     if arguments.json and {"ours", "echo", "interact"} <= set(rows):

@@ -198,26 +198,28 @@ def sample(points, step=4.0):
 
 def sample_box(x, y, width, height, step=4.0):
     """Points all over a box with its lowest corner at (x, y)."""
-    grid = np.meshgrid(np.linspace(x, x + width, int(width / step) + 2), np.linspace(y, y + height, int(height / step) + 2))
-    return np.column_stack([g.ravel() for g in grid])
+    columns, rows = int(width / step) + 1, int(height / step) + 1
+    grid = np.empty((rows + 1, columns + 1, 2))
+    grid[..., 0] = x + width / columns * np.arange(columns + 1)
+    grid[..., 1] = y + height / rows * np.arange(rows + 1)[:, None]
+    return grid.reshape(-1, 2)
 
 
 _AROUND = ((1, -1), (1, 1), (-1, -1), (-1, 1), (1, 0), (-1, 0), (0, -1), (0, 1), (0.4, -1), (0.4, 1), (-0.4, -1), (-0.4, 1))
+_REACH = np.array([(reach, *around) for reach in (1, 2, 3.5, 5.5) for around in _AROUND])
 
 
 def free_spot(point, size, taken, frame, clear=9.0):
     """Lowest corner (x, y) of a box of `size` (width, height) near `point` that covers the fewest of the `taken` points (n, 2), within
     `frame` (x0, y0, x1, y1). All in pixels. Near spots are tried first, so that a label jumps only where it must."""
-    (width, height), best = size, None
-    for reach, (dx, dy) in ((r, d) for r in (1, 2, 3.5, 5.5) for d in _AROUND):
-        x = point[0] + dx * clear * (reach if dy == 0 else min(reach, 1.5)) - width * (1 - dx) / 2
-        y = point[1] + dy * clear * reach - height * (1 - dy) / 2
-        outside = max(0, frame[0] - x, x + width - frame[2]) + max(0, frame[1] - y, y + height - frame[3])
-        inside = (taken > (x - 3, y - 1)) & (taken < (x + width + 3, y + height + 1))
-        hits = np.count_nonzero(inside[:, 0] & inside[:, 1])
-        cost = 40 * (outside > 0) + outside + hits
-        if best is None or cost < best[0]:
-            best = (cost, x, y)
-        if cost == 0:
-            break
-    return best[1], best[2]
+    (width, height), reach = size, _REACH[:, 0]
+    dx, dy = _REACH[:, 1:].T
+    x = point[0] + dx * clear * np.where(dy == 0, reach, np.minimum(reach, 1.5)) - width * (1 - dx) / 2
+    y = point[1] + dy * clear * reach - height * (1 - dy) / 2
+    outside = sum(np.maximum(0, over) for over in (frame[0] - x, x + width - frame[2], frame[1] - y, y + height - frame[3]))
+    taken = taken[(abs(taken - point) < (width + 7 * clear, height + 7 * clear)).all(axis=1)]  # those that any spot could cover
+    inside = [(low < mine[:, None]) & (mine[:, None] < low + reach) for mine, low, reach in ((taken[:, 0], x - 3, width + 6),
+                                                                                            (taken[:, 1], y - 1, height + 2))]
+    hits = np.count_nonzero(inside[0] & inside[1], axis=0)
+    best = np.argmin(40 * (outside > 0) + outside + hits)  # the first of the cheapest
+    return x[best], y[best]

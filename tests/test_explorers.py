@@ -20,7 +20,7 @@ from roofline_lib.drawing import text_size
 from roofline_lib.explorers.base import Explorer
 from roofline_lib.explorers.controls import Choice, Number, Switch, log_ladder
 from roofline_lib.explorers.placing import clip, cover
-from roofline_lib.explorers.stage import WIDTH, Dot, Words, background, svg
+from roofline_lib.explorers.stage import WIDTH, Dot, Words, background, svg, to_pixels
 from roofline_lib.explorers.stage import Path as Outline
 
 MODULES = {name: module for name, module in rl._LAZY.items() if name.endswith("Explorer") and find_spec(f"roofline_lib.{module}")}
@@ -127,6 +127,16 @@ def test_point_and_roofs_lie_where_the_axes_say(m, n, k, precision, machine):
     slope, flat = [shape.points for shape in explorer.shapes if isinstance(shape, Outline) and shape.width == 3]
     assert np.allclose(slope[-1], ridge, atol=1e-6) and np.allclose(flat[0], ridge, atol=1e-6)
     assert limit.bound_by == ("compute" if spot[0] >= ridge[0] - 1e-6 else "memory") and f"{limit.bound_by}-bound" in explorer.readout
+
+
+def test_pixels_are_those_of_the_axes_own_transform(explorer):
+    """Inside the frame and well outside, log axes and linear ones."""
+    now = explorer.now
+    for one, ax, pixels in zip(now.axes, background(now.axes, now.height)[0].axes, to_pixels(now.axes, now.height), strict=True):
+        ends = ax.transAxes + ax.transData.inverted()
+        x, y = ends.transform(np.random.default_rng(1).uniform(-1, 2, (50, 2))).T
+        assert np.allclose(pixels(x, y) * (1, -1) + (0, now.height), ax.transData.transform(np.column_stack([x, y])), atol=1e-6)
+        assert np.allclose(pixels(one.xlim[0], one.ylim[1]), one.frame[:2], atol=1e-6)
 
 
 @given(m=st.integers(1, 65536), n=st.integers(1, 65536), k=st.integers(1, 65536), machine=st.sampled_from(WITH_FP32))

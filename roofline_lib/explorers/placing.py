@@ -47,7 +47,7 @@ def clip(points, frame):
             last = None
             continue
         first, second = start + enter * step, start + leave * step
-        if last is not None and np.allclose(first, last):
+        if last is not None and abs(first - last).max() < 1e-6:
             pieces[-1].append(second)
         else:
             pieces.append([first, second])
@@ -65,21 +65,23 @@ def near(point, label, color, taken, frame, bold=False, size=13.0):
 def along_line(points, label, color, taken, frame, size=12.5):
     """A label along a polyline, above or below it, where it covers least; higher up where points leave it no other place."""
     along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
-    half, best, pixels = text_size(label, size)[0] / 2, None, taken.pixels()
-    for share in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82, 0.1, 0.9):
-        at = np.clip(share * along[-1], min(half + 4, along[-1] / 2), max(along[-1] - half - 4, along[-1] / 2)) + np.array([-half, 0, half])
-        start, middle, end = np.column_stack([np.interp(at, along, points[:, i]) for i in (0, 1)])
-        direction = (end - start) / max(np.hypot(*(end - start)), 1e-9) * (1 if end[0] >= start[0] else -1)
-        normal = np.array([-direction[1], direction[0]])  # downwards
-        u, v = (pixels - middle) @ direction, (pixels - middle) @ normal
-        for shift, price in ((-6, 0), (6 + 0.75 * size, 0.5), (-15, 0.9)):  # above, below, above the points that sit on the line
-            hits = np.count_nonzero((abs(u) < half + 4) & (v > shift - 0.8 * size - 2) & (v < shift + 0.25 * size))
-            corners = middle + np.array([-half, half])[:, None] * direction + (shift - 0.4 * size) * normal
-            outside = np.any(corners < frame[:2]) or np.any(corners > frame[2:])
-            cost = hits + 50 * outside + price
-            if best is None or cost < best[0]:
-                best = (cost, middle + shift * normal, direction)
-        if best[0] == 0:
-            break
-    _, (x, y), direction = best
-    return Words(x, y, label, color, size, "middle", float(np.degrees(np.arctan2(direction[1], direction[0]))))
+    half, length = text_size(label, size)[0] / 2, along[-1]
+    at = np.clip(_SHARES * length, min(half + 4, length / 2), max(length - half - 4, length / 2))[:, None] + np.array([-half, 0, half])
+    start, middle, end = np.stack([np.interp(at, along, points[:, i]) for i in (0, 1)], axis=-1).swapaxes(0, 1)  # each (shares, 2)
+    direction = (end - start) / np.maximum(np.hypot(*(end - start).T), 1e-9)[:, None] * np.where(end[:, :1] >= start[:, :1], 1, -1)
+    normal = direction[:, ::-1] * (-1, 1)  # downwards
+    # above, below, above the points that sit on the line: how far down the baseline moves, and what that costs
+    shift, price = np.array([(-6, 0), (6 + 0.75 * size, 0.5), (-15, 0.9)]).T
+    pixels, reach = taken.pixels(), abs(direction) * (half + 4) + abs(normal) * 2.3 * size
+    pixels = pixels[((pixels > (middle - reach).min(axis=0)) & (pixels < (middle + reach).max(axis=0))).all(axis=1)]  # worth a look
+    u, v = (pixels @ axis.T - np.sum(middle * axis, axis=1) for axis in (direction, normal))  # (pixels, shares)
+    v = v[..., None]
+    hits = ((abs(u) < half + 4)[..., None] & (v > shift - 0.8 * size - 2) & (v < shift + 0.25 * size)).sum(axis=0)  # (shares, shifts)
+    corners = (middle + np.array([-half, half])[:, None, None] * direction)[:, :, None] + (shift - 0.4 * size)[:, None] * normal[:, None]
+    outside = np.any((corners < frame[:2]) | (corners > frame[2:]), axis=(0, 3))
+    share, way = np.unravel_index(np.argmin(hits + 50 * outside + price), hits.shape)  # the first of the cheapest
+    x, y = middle[share] + shift[way] * normal[share]
+    return Words(x, y, label, color, size, "middle", float(np.degrees(np.arctan2(*direction[share, ::-1]))))
+
+
+_SHARES = np.array([0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82, 0.1, 0.9])
