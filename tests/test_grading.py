@@ -410,6 +410,16 @@ def test_pages_of_an_earlier_run_go_and_nothing_else(tmp_path):
     assert sorted(path.name for path in (tmp_path / "m_feedback").iterdir()) == ["bob.html", "mine.html"]
 
 
+def test_a_name_too_long_for_its_page(tmp_path):
+    twins = [("n" * 254 + end) for end in "ab"]
+    for student in twins:
+        (tmp_path / "in" / student).mkdir(parents=True)
+        (tmp_path / "in" / student / f"{FIRST}.ipynb").write_text(json.dumps(read("exercises", FIRST)), encoding="utf-8")
+    assert grade(FIRST, tmp_path / "in", "--out", tmp_path / "m.csv").returncode == 0
+    assert list(rows(tmp_path / "m.csv")) == twins
+    assert len(list((tmp_path / "m_feedback").iterdir())) == 2
+
+
 def test_an_interrupt_says_what_it_waits_for(class_folder, tmp_path, monkeypatch, capsys):
     import threading
     begun = threading.Event()

@@ -2,6 +2,8 @@
 
 import csv
 import html
+import os
+from hashlib import sha256
 
 HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="generator" content="roofline_lib grade">'
 FORMULA = "=+-@\t\r"  # what a spreadsheet would take for the beginning of one
@@ -12,6 +14,12 @@ def pages_of(out):
     folder = out.with_name(f"{out.stem}_feedback")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def page_name(student):
+    """`<student>.html`; a name too long for that (a folder's may have 255 bytes, and so may a page's) is cut and told apart by a hash."""
+    name = os.fsencode(student)
+    return f"{student}.html" if len(name) <= 250 else f"{os.fsdecode(name[:200])}-{sha256(name).hexdigest()[:16]}.html"
 
 
 def write(out, rows, questions, by_hand, lesson):
@@ -32,7 +40,7 @@ def write(out, rows, questions, by_hand, lesson):
             row = [student, f"{score:g}", f"{most:g}", *cells, marks.status, marks.note]
             table.writerow([text.replace("\r", "\\r") for text in row])  # which the csv module would leave bare
             page = _page(marks, questions, [_points(q, marks, by_hand or {}) for q in questions], lesson, f"{score:g} of {most:g}")
-            (folder / f"{marks.student}.html").write_text(page, encoding="utf-8", errors="replace")
+            (folder / page_name(marks.student)).write_text(page, encoding="utf-8", errors="replace")
 
 
 def _points(question, marks, by_hand):
