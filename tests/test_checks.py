@@ -212,7 +212,7 @@ MORE = QUESTIONS["03.smaller"].choices
     ("-256", LANES_LEFT, None), ("64", LANES_LEFT, "not 64"),
     ("( AB )(CD)", BRACKETS, "(AB)(CD)"), ("AB(CD)", BRACKETS, None), ("ABCD", BRACKETS, None), ("A(B)", BRACKETS, None),
     ("B", BRACKETS, BRACKETS[1]),
-    ("L2", QUESTIONS["07.bytes"].choices, None), ("DRAM", QUESTIONS["07.bytes"].choices, "DRAM and L2"), ("A10", ("A10", "A100"), "A10"),
+    ("L2", QUESTIONS["03.level"].choices, None), ("DRAM", QUESTIONS["03.level"].choices, "DRAM and L2"), ("A10", ("A10", "A100"), "A10"),
     ("1.5", ("15", "2"), None), ("A1", ("A10", "A100"), None), ("a100", ("A10", "A100"), "A100"),
     ("same", ("the same", "twice"), "the same")])
 def test_a_choice_in_other_words_unless_two_fit(text, choices, meaning):
