@@ -19,6 +19,7 @@ import roofline_lib as rl
 from roofline_lib.drawing import text_size
 from roofline_lib.explorers.base import Explorer
 from roofline_lib.explorers.controls import Choice, Number, Switch, log_ladder
+from roofline_lib.explorers.marks import Point
 from roofline_lib.explorers.placing import clip, cover
 from roofline_lib.explorers.stage import WIDTH, Dot, Words, background, svg, to_pixels
 from roofline_lib.explorers.stage import Path as Outline
@@ -271,6 +272,23 @@ def test_precisions_that_the_machine_lacks_are_marked_and_stay():
     explorer.controls["machine"].value = "H100 SXM"
     assert marked() == [] and control.value == "fp8" and "-bound" in explorer.readout
     assert [icon != "" for icon in rl.DecodeExplorer(machine="V100 SXM2").controls["activations"].picker.icons] == [True, False, True]
+
+
+@pytest.mark.parametrize("model", ["llama-2-7b", "llama-3-8b", "mixtral-8x7b", "deepseek-v3"])
+@pytest.mark.parametrize("batch", [1, 16, 1024])
+def test_groups_that_lie_on_one_another_share_a_label(model, batch):
+    explorer = rl.DecodeExplorer(model, batch=batch)
+    points = {mark.label: mark.x for mark in explorer.now.marks if isinstance(mark, Point) and mark.panel == 0}
+    at = points.pop("attention")  # a marker of its own, whatever lies beneath
+    assert f"attention {at:.3g} FLOP/byte".replace(".00", "") in explorer.now.alt
+    apart = np.diff(sorted(map(np.log10, points.values())))
+    assert "all others" in points and len(points) == 1 or np.all(apart > 0.1) and 1 < len(points) < 4
+
+
+def test_many_names_or_long_ones_are_a_list_and_few_are_buttons():
+    explorer = rl.MeasuredExplorer()
+    pickers = {name: type(control.picker) for name, control in explorer.controls.items() if isinstance(control, Choice)}
+    assert pickers == {"record": widgets.Dropdown, "precision": widgets.ToggleButtons, "family": widgets.ToggleButtons}
 
 
 def test_a_machine_made_by_hand_joins_the_list():

@@ -105,13 +105,14 @@ class Number(Control):
 
 
 class Choice(Control):
-    """One of a few names (buttons) or of many (a list that drops down); `options` maps each name to what it stands for."""
+    """One of a few short names (buttons) or of many (a list that drops down); `options` maps each name to what it stands for."""
 
     def __init__(self, name, value, options, label=""):
         self.options = dict(options) if hasattr(options, "keys") else {option: option for option in options}
         self.label = label = label or name
         names = list(self.options)
-        if len(names) > 8:
+        width = sum(24 + 8 * len(one) for one in names)  # of buttons, in pixels
+        if len(names) > 8 or width > 560:
             self.picker = view = widgets.Dropdown(options=names, value=None, description=label, style={"description_width": _LABEL},
                                                   layout=widgets.Layout(width="auto", max_width="100%"))
         else:
@@ -121,7 +122,7 @@ class Choice(Control):
                                 layout=widgets.Layout(width=_LABEL, flex="0 0 auto", margin="2px 8px 2px 0"))
             view = widgets.HBox([said, self.picker], layout=widgets.Layout(align_items="baseline", overflow="hidden"))
         super().__init__(name, value, [view])
-        if len(names) <= 8 and sum(24 + 8 * len(one) for one in names) > 190:
+        if isinstance(self.picker, widgets.ToggleButtons) and width > 190:
             self.layout.grid_area = _ROW
         self.picker.observe(lambda change: self.picker.value is not None and self.take(self.picker.value), "value")
 

@@ -56,7 +56,7 @@ class DecodeExplorer(Explorer):
         rate = Axes((1, 1024), decades(_BATCHES / curve, (10, 1e5)), "", "token/s in all", (440, 14, 184, 132))
         wait = Axes((1, 1024), decades(1e3 * curve, (1, 100)), "batch", "ms a token", (440, 186, 184, 146))
         marks = (*roofline(roof, machine.peak(activations), machine.bandwidth(), activations),
-                 *(Point(limit.work.intensity, limit.attainable_performance, name, INK, _SHAPES[name]) for name, limit in limits.items()),
+                 *_points(limits),
                  *_curve(1, _BATCHES / curve, batch, batch / step, f"{significant(batch / step)} token/s", COMPUTE),
                  *_curve(2, 1e3 * curve, batch, 1e3 * step, quantity(step, "s"), MEMORY),
                  *_bars(attention.bytes_moved / total.bytes_moved, stored, machine))
@@ -78,6 +78,18 @@ def _groups(works):
                  "router": "experts"}.get(name.split()[0], "projections")
         groups[group] = work + groups.get(group, 0)
     return groups
+
+
+def _points(limits):
+    """A point for each group; groups that lie on one another share it and its label. Attention has its own, on top of the others."""
+    heaps = {}
+    for name, limit in limits.items():
+        close = (one for one in heaps if "attention" not in (one, name)
+                 and abs(np.log(limit.work.intensity / limits[one].work.intensity)) < 0.3)
+        heaps.setdefault(next(close, name), []).append(name)
+    return [Point(limits[name].work.intensity, limits[name].attainable_performance,
+                  "all others" if len(heap) == len(limits) - 1 else ", ".join(heap), INK, _SHAPES[name])
+            for name, heap in sorted(heaps.items(), key=lambda item: item[0] == "attention")]
 
 
 def _curve(panel, values, batch, value, label, color):

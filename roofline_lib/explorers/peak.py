@@ -104,7 +104,7 @@ class PeakExplorer(Explorer):
             readout += (f" Measured {quantity(measured, 'FLOP/s', 4)} is {_percent(measured / counted)} of the counted peak; it takes a "
                         f"clock of at least {significant(needed, 4)} GHz. It would be {others}."
                         + " Nothing beats its own peak: one of the factors is wrong." * (measured > counted))
-        marks += [Drop(clock, counted, ""), Point(clock, counted, f"counted {quantity(counted, 'FLOP/s', 4)}", INK, bold=True),
+        marks += [Drop(clock, counted, ""), Point(clock, counted, quantity(counted, "FLOP/s", 4), INK, bold=True),
                   Listing(tuple(_listing(machine, peak)))]
         alt = (f"Performance over clock: a straight line from zero for {lanes:,} lanes, fainter ones for half and twice as many, level "
                f"lines for the nominal and the measured rate. Beside it the peaks of {machine.name} by the unit that gives them.")
