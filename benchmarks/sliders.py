@@ -179,7 +179,8 @@ def measure_controls(keys, config, chrome):
             book.page.wait_for_timeout(3000)
             for count in tqdm(range(keys + 2), unit="round", disable=None):  # the first two warm up
                 for place, (name, key) in enumerate(controls):
-                    taken = step_control(book, name, key, count), step_key(book, "echo", 4 * (place + count * len(controls)))
+                    turn = 4 * (place + count * len(controls))  # so that the echo's slider goes there and back
+                    taken = step_control(book, name, key, count), step_key(book, "echo", turn)
                     if count > 1:
                         results[f"{name} {key}"].append(taken[0])
                         results["echo"].append(taken[1])
