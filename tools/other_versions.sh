@@ -10,8 +10,8 @@ try() {  # try NAME PYTHON [what to install]
     interpreter=$2
     shift 2
     "$python" -m uv venv --quiet --python "$interpreter" "$folder/venv"
-    VIRTUAL_ENV="$folder/venv" "$python" -m uv pip install --quiet "$@"
-    VIRTUAL_ENV="$folder/venv" "$python" -m uv pip install --quiet --no-deps -e .
+    "$python" -m uv pip install --quiet --python "$folder/venv" "$@"
+    "$python" -m uv pip install --quiet --python "$folder/venv" --no-deps -e .
     "$folder/venv/bin/python" -m pytest -q -n 2 --dist loadscope --nbval --nbval-cell-timeout 120 notebooks tests \
         --ignore tests/browser --ignore tests/test_house.py --ignore tests/test_notebooks.py
     rm -rf "$folder/venv"
