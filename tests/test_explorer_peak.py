@@ -32,7 +32,7 @@ def agrees(explorer, sparse=False):
     now = {name: control.value for name, control in explorer.controls.items()}
     per_lane, measured = now["flops_per_lane"] * (2 if sparse else 1), now["measured"] * 1e12
     counted = rl.peak_flops(now["units"], now["lanes"], now["clock"] * 1e9, per_lane)
-    spot = next(point for point in marks(explorer, Point) if point.label.startswith("counted"))
+    spot = next(point for point in marks(explorer, Point) if point.label == rl.quantity(counted, "FLOP/s", 4))
     assert (spot.x, spot.y) == (now["clock"], counted) and f"= {rl.quantity(counted, 'FLOP/s', 4)} counted." in explorer.readout
     ray, = [line for line in marks(explorer, Line) if line.width == 3]
     assert ray.y[0] == 0 and ray.y[1] / ray.x[1] == pytest.approx(counted / now["clock"])
