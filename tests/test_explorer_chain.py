@@ -1,10 +1,14 @@
 """ChainExplorer: ties are marked and said, and the panels' tick labels keep apart."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import roofline_lib as rl
-from roofline_lib.explorers.marks import Point
-from roofline_lib.explorers.stage import background
+from roofline_lib.drawing import text_size
+from roofline_lib.explorers.chain import ChainExplorer
+from roofline_lib.explorers.marks import Point, lay_out
+from roofline_lib.explorers.stage import WIDTH, Words, background
 
 
 def filled(explorer, panel):
@@ -26,6 +30,21 @@ def test_all_orders_that_tie_for_the_least_are_filled_and_counted():
     costs = [rl.chain_cost((1, 64, 64, 64, 1), order) for order in rl.chain_orders(4)]
     least = sum(cost.flops == min(cost.flops for cost in costs) for cost in costs)
     assert len(filled(explorer, 0)) == least == 3 and "and 2 others, 16.5 kFLOP; the worst order needs 32.3 times that." in explorer.readout
+
+
+@given(matrices=st.integers(3, 6), sizes=st.lists(st.integers(1, 16384), min_size=7, max_size=7),
+       precision=st.sampled_from(["fp64", "fp8"]))
+def test_numbers_cover_neither_the_brackets_nor_one_another(matrices, sizes, precision):
+    now = ChainExplorer.scene(str(matrices), "flops", precision, **{f"d{i}": size for i, size in enumerate(sizes)})
+    rows = {}
+    for words in lay_out(now.axes, now.height, now.marks):
+        if isinstance(words, Words):
+            width = text_size(words.text.strip("\u2002"), words.size)[0]
+            blank = text_size("\u2002", words.size)[0] * (1 if words.anchor == "start" else -1)
+            start = words.x + blank - (width if words.anchor == "end" else 0)
+            rows.setdefault(words.y, []).append((start, start + width))
+    for spans in map(sorted, rows.values()):
+        assert all(end < start for (_, end), (start, _) in zip(spans[:-1], spans[1:], strict=True)) and spans[-1][1] < WIDTH, spans
 
 
 @pytest.mark.parametrize("dims", [(64, 64, 64, 64), (16384, 16384, 16384, 1, 16384), (4096, 64, 4096, 1), (16384, 3, 16384, 1, 700, 1, 9)])

@@ -13,3 +13,10 @@ import roofline_lib as rl
 def test_the_nearest_recorded_size_is_shown_and_said(family, m, said):
     explorer = rl.MeasuredExplorer("h200_a1", "bf16", family, m)
     assert explorer.now.readout.startswith(said) and explorer.controls["m"].value == m
+
+
+def test_above_the_roof_there_is_no_gap_to_explain():
+    explorer = rl.MeasuredExplorer("cpu_epyc_2", "fp32", "over n = m = k", 3072)
+    assert "which cannot be" in explorer.readout and "gap" not in explorer.readout
+    explorer.controls["m"].value = 64
+    assert "Most of the gap: " in explorer.readout

@@ -24,7 +24,7 @@ import roofline_lib as rl
 from roofline_lib.grading import command, lists, marked, report, sandbox
 from roofline_lib.grading.inside import cells, lock
 from roofline_lib.grading.inside.serve import execute, plain
-from roofline_lib.grading.lessons import solution, solution_folders
+from roofline_lib.grading.lessons import lesson_name, solution, solution_folders
 from roofline_lib.grading.marks import LARGEST, Marks, Submission, called, collect, grade_one, passed_over, references, same
 from roofline_lib.questions import all_questions
 
@@ -408,6 +408,29 @@ def test_pages_of_an_earlier_run_go_and_nothing_else(tmp_path):
     (tmp_path / "in/ada.ipynb").unlink()
     assert grade(FIRST, tmp_path / "in", "--out", tmp_path / "m.csv").returncode == 0
     assert sorted(path.name for path in (tmp_path / "m_feedback").iterdir()) == ["bob.html", "mine.html"]
+
+
+@pytest.mark.parametrize(("given", "meant"), [("1", LESSONS[0]), ("01", LESSONS[0]), ("10", LESSONS[9]), ("7", LESSONS[6]),
+                                              ("03_t", LESSONS[2])])
+def test_a_lesson_by_its_number_or_its_beginning(given, meant):
+    assert lesson_name(given, solution_folders()) == meant
+
+
+@pytest.mark.parametrize("given", ["0", "11", "", "tiling", "1_"])
+def test_no_lesson_or_several(given):
+    with pytest.raises(ValueError, match="is not known; choose one of 01_"):
+        lesson_name(given, solution_folders())
+
+
+def test_a_second_submission_and_one_that_lies_too_deep_are_named(tmp_path):
+    write(tmp_path, ada="{}")
+    write(tmp_path / "ada", hw="[]")
+    write(tmp_path / "bob/hw1", hw="{}")
+    (tmp_path / "cy").mkdir()
+    found = {one.student: one for one in collect(tmp_path, FIRST)}
+    assert (found["ada"].data, found["ada"].note) == (b"{}", "two submissions: took ada.ipynb, not the folder")
+    assert (found["bob"].status, found["bob"].note) == ("missing", "no notebook; one level too deep lies hw1/hw.ipynb")
+    assert (found["cy"].status, found["cy"].note) == ("missing", "no notebook")
 
 
 def test_a_name_too_long_for_its_page(tmp_path):

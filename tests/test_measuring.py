@@ -269,6 +269,14 @@ def test_a_point_above_the_roof_names_its_suspects(measured, suspects):
     assert ("cannot be" in str(said)) == bool(suspects)
 
 
+def test_the_stream_that_sets_a_roof_stands_on_it():
+    """A record keeps six digits of its roofs, so the stream itself may lie above by as much."""
+    stream = made(0.3, family="copy", working_set=1e9)
+    roof = sustained([stream, made(1)], {"L3": 1e7})
+    on_it = verdict(stream, rl.Machine("this one", roof["peaks"] | {"fp16": 1e15}, roof["bandwidths"], {"L3": 1e7}))
+    assert on_it.ratio > 1 and not on_it.suspects and "100 % of attainable" in str(on_it)
+
+
 def test_a_cpu_has_no_sparsity_to_suspect():
     assert set(verdict(made(0.9, **COMPUTE), rl.Machine("cpu", {"fp16": 100e12}, {"DRAM": 1e12}, kind="CPU")).suspects) == {"clock"}
 
@@ -301,6 +309,15 @@ def test_roofs_from_a_record():
 def test_a_cache_that_is_no_faster_than_dram_gets_no_figure():
     streams = [made(seconds, 0, size, "copy", "fp32", size) for size, seconds in ((1e3, 1e-6), (1e6, 1e-5), (1e9, 0.1))]
     assert sustained(streams, {"L1": 1e4, "L2": 1e7})["bandwidths"] == {"DRAM": 1e10, "L2": 1e11}
+
+
+def test_dram_is_where_four_caches_pass_between_two_uses_of_a_number():
+    """A triad in two passes meets its `a` again after two arrays of three; the others meet a number after all they touch."""
+    def level(family, size):
+        return list(sustained([made(1, family=family, working_set=size)], {"L3": 3e7})["bandwidths"])
+
+    assert level("copy", 12e7 - 32) == level("read", 12e7) == ["DRAM"] and level("copy", 11e7) == []
+    assert level("triad", 12e7) == [] and level("triad", 18e7) == ["DRAM"] and level("triad", 2e7) == ["L3"]
 
 
 # --- measuring

@@ -1,16 +1,18 @@
 """Lesson 5: every order of a matrix chain, and what each costs in FLOP, in bytes moved and in its largest intermediate."""
 
+from math import log
+
 from roofline_lib.chains import MINIMISE, chain_cost, chain_orders
-from roofline_lib.drawing import COMPUTE, FAINT, GRID, INK, MEMORY, ROOM, decades
+from roofline_lib.drawing import COMPUTE, FAINT, GRID, INK, MEMORY, ROOM, decades, text_size
 from roofline_lib.explorers.base import Explorer, Scene
 from roofline_lib.explorers.controls import Choice, Number
 from roofline_lib.explorers.marks import Line, Point, Text
-from roofline_lib.explorers.stage import Axes
+from roofline_lib.explorers.stage import WIDTH, Axes
 from roofline_lib.text import quantity, significant
 
 _COLUMNS = {"flops": ("FLOP", "FLOP", COMPUTE, "o"), "bytes_moved": ("bytes moved", "byte", MEMORY, "s"),
             "largest_intermediate": ("largest intermediate", "byte", ROOM, "D")}
-_TOP, _HEIGHT = 12, 420
+_TOP, _HEIGHT, _GAP = 12, 420, 46  # the gap is what is free between two columns
 _NAMED, _NUMBERED = 14, 5  # so many rows have room for all names, for all numbers
 
 
@@ -74,6 +76,7 @@ def _row(row, cost, best, axes):
         yield Line((low, value), (middle, middle), GRID, "", 1, panel=panel)
         yield Point(value, middle, "", color, kind, not least, 6 if least else 4, panel=panel)
         if rows <= _NUMBERED or best[measure][0] is cost:
-            right = value**2 > low * high  # past the middle of a log axis there is room on the left only
             said = f"\u2002{quantity(value, unit)}\u2002"
-            yield Text(value, baseline, said, color, "end" if right else "start", 12.5, panel)
+            width, room = axes[panel].rect[2], _GAP if panel < len(axes) - 1 else WIDTH - axes[panel].frame[2]
+            fits = width * log(value / low) / log(high / low) + text_size(said, 12.5)[0] < width + room
+            yield Text(value, baseline, said, color, "start" if fits else "end", 12.5, panel)

@@ -84,8 +84,9 @@ def _rate(p):
 def _readout(record, p, roof, factors):
     shape, most = p["shape"], min(factors, key=factors.get)
     said = (f"[{shape['m']}, {shape['k']}] @ [{shape['k']}, {shape['n']}] in {p['precision']} on {record['machine']['name']}: measured "
-            f"{quantity(_rate(p), 'FLOP/s')} in {quantity(p['seconds']['median'], 's')}, {verdict(p, roof)}. Most of the gap: "
-            f"{_NAMES[most]}, {significant(factors[most])}.")
+            f"{quantity(_rate(p), 'FLOP/s')} in {quantity(p['seconds']['median'], 's')}, {verdict(p, roof)}.")
+    if _rate(p) < bound(work_of(p), roof, p["precision"]).attainable_performance:
+        said += f" Most of the gap: {_NAMES[most]}, {significant(factors[most])}."
     if "clock" in p:
         held = ", held down by the power limit" if p.get("power_capped", 0) > 0.5 else ""
         said += f" The clock stood at {quantity(p['clock'], 'Hz')}{held}."

@@ -48,6 +48,7 @@ class PeakExplorer(Explorer):
             Switch("sparsity", sparsity, "count the zeros of 2:4 sparsity"))
         for box in (control.box for control in self.controls.values() if isinstance(control, Number)):
             box.style.description_width, box.layout.width = "10.6em", "17.8em"  # the longest of their labels
+        self.controls["clock"].box.step = 0.01
 
     def _look(self, change=None):
         """A source brings its own figures with it; one picture is made for all of them together."""
@@ -162,7 +163,7 @@ def _own(machine, peak):
 def _nominal(machine, precision, peak, sparse):
     """What the catalogue prints for this peak, and what it does not know of it."""
     if not peak:
-        return f"{machine.name} has no {precision} peak in the catalogue."
+        return f"{machine.name} has no {precision} peak in the catalogue; what it does not know stays as it was set."
     said = f"Nominal {precision} of {machine.name}: {quantity(peak.flops, 'FLOP/s', 4)}{' dense' * sparse}."
     unknown = " and ".join(name for name, value in _own(machine, peak).items() if value is None)
     return said + (f" Not in the catalogue: its {unknown}; the count takes what is set here." if unknown else "")

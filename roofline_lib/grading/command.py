@@ -45,7 +45,7 @@ def main(argv=None):
     except (OSError, ValueError) as error:
         return _say(error, 2)
     except Broken:
-        return _say("the solution notebook does not run in the sandbox; its error stands above", 4)
+        return _say("nothing was graded; what stands above is what the solution notebook ended with in the sandbox", 4)
     except KeyboardInterrupt:
         return _say("interrupted; the same command goes on from here", 130)
 

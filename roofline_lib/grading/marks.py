@@ -83,18 +83,27 @@ def _is_notebook(entry):
 def _collect_one(student, file, folder, stray, lesson):
     note = ""
     try:
-        found = sorted(entry.name for entry in _entries(folder) if _is_notebook(entry)) if folder and not file else []
-        if found:
+        found = sorted(entry.name for entry in _entries(folder) if _is_notebook(entry)) if folder else []
+        if found and file:
+            note = f"two submissions: took {os.path.basename(file)}, not the folder"
+        elif found:
             chosen = f"{lesson}.ipynb" if f"{lesson}.ipynb" in found else found[0]
             file, note = Path(folder) / chosen, f"{len(found)} notebooks: took {chosen}" if len(found) > 1 else ""
         if file is None:
-            return Submission(student, b"", *(("unreadable", "a symbolic link") if stray else ("missing", "no notebook")))
+            deep = f"no notebook; one level too deep lies {deeper[0]}" if folder and (deeper := _deeper(folder)) else "no notebook"
+            return Submission(student, b"", *(("unreadable", "a symbolic link") if stray else ("missing", deep)))
         data = _read(file)
     except OSError as error:
         return Submission(student, b"", "unreadable", error.strerror or "not to be read")
     if not data.strip():
         return Submission(student, b"", "empty", "an empty file")
     return Submission(student, data, "", note)
+
+
+def _deeper(folder):
+    """The notebooks in the folders of a student's folder, as they would be written from there."""
+    inside = [entry for entry in _entries(folder) if entry.is_dir(follow_symlinks=False)]
+    return sorted(f"{entry.name}/{one.name}" for entry in inside for one in _entries(entry.path) if _is_notebook(one))
 
 
 def _read(path):

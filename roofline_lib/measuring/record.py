@@ -110,9 +110,9 @@ def efficiency(measured, machine):
 def sustained(points, capacities):
     """What a record's own points kept up: the best GEMM rate of each precision, and the best bandwidth of each memory level.
 
-    A bandwidth point belongs to the smallest cache that holds its working set with room to spare (70 %), to DRAM when it is four times the
-    largest cache, and to none between. A cache that reads no faster than the level below it gets no figure: there it was the cost of
-    a call that was timed. Returns {"peaks": {precision: FLOP/s}, "bandwidths": {level: byte/s}}.
+    A bandwidth point belongs to the smallest cache that holds its working set with room to spare (70 %), to DRAM when four times the
+    largest cache pass between two uses of a number, and to none between. A cache that reads no faster than the level below it gets no
+    figure: there it was the cost of a call that was timed. Returns {"peaks": {precision: FLOP/s}, "bandwidths": {level: byte/s}}.
     """
     peaks, found = {}, {}
     caches = sorted((size, level) for level, size in capacities.items() if level.startswith("L"))
@@ -122,7 +122,8 @@ def sustained(points, capacities):
             peaks[p["precision"]] = max(peaks.get(p["precision"], 0.0), p["flops"] / seconds)
         elif p["family"] in BANDWIDTH_FAMILIES:
             fits = [level for size, level in caches if p["working_set"] <= 0.7 * size]
-            far = not caches or p["working_set"] >= 4 * caches[-1][0]
+            between = p["working_set"] * (2 / 3 if p["family"] == "triad" else 1)  # a triad comes back to `a` after two of three arrays
+            far = not caches or between > 3.99 * caches[-1][0]  # in whole elements, four caches are a few bytes less
             for level in fits[:1] or ["DRAM"] * far:
                 found[level] = max(found.get(level, 0.0), p["bytes_moved"] / seconds)
     bandwidths = {}
