@@ -6,8 +6,8 @@
 Every peer draws the same roofline with a point that the slider moves, in one JupyterLab notebook with one kernel. Latency runs from the
 key press to the end of the frame that shows the change; a frame is 17 ms, so medians that lie closer than that are the same. Milliseconds
 depend on the machine; the ratios are what counts. `echo` is a slider whose value is written into a label: the round trip to the kernel and
-back, without a picture. `interact` draws the picture anew with `plt.subplots` on matplotlib's own log axes; `interact-quiet` does so on ours,
-which have no minor ticks and no powers set as mathematics. In the JSON file `over_interact` and `over_echo` are our median divided by
+back, without a picture. `interact` draws the picture anew with `plt.subplots` on matplotlib's own log axes; `interact-quiet` does so on
+ours, which have no minor ticks and no powers set as mathematics. In the JSON file `over_interact` and `over_echo` are our median divided by
 theirs (smaller is better); `times_sooner_than_interact` is the first upside down.
 
 With --every-control each control goes there and back between two positions, whose axes have been drawn by then. A position that needs axes

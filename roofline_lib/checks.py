@@ -11,6 +11,7 @@ import numpy as np
 
 from roofline_lib.text import meant, parse_quantity, quantity, significant, unknown, wrapped
 
+_NEAR = 0.05  # so close, and not within the tolerance, it is the rounding more often than the reasoning
 _SLIP_TOLERANCE = 0.004  # a slip is named only where the answer is the slip's own value to within this
 
 
@@ -110,6 +111,8 @@ def _judge_number(question, answer):
             answer = re.sub(rf"(?i)(?<=[\d. ]){counted}s?\s*$", "", answer)
     try:
         value, slips = _base_value(answer, scale, base)
+        if value is not None and not np.isfinite(value):
+            raise ValueError(f"{_safe(str, answer)[:60]} is not a finite number")
     except ValueError as error:
         return _wrong(question, f"{error}. Give a number in {question.unit or 'plain count'}, or a text with its unit", ())
     shown = quantity(reference, base, 4) if base != "%" else f"{significant(reference, 4)}%"
@@ -122,6 +125,7 @@ def _judge_number(question, answer):
     computed = {name: wrong() for name, wrong in question.slips.items()} | _unit_slips(reference, base, scale if bare else 1)
     found = tuple(name for name, wrong in computed.items() if within(value, wrong, _SLIP_TOLERANCE)
                   and not within(wrong, reference, question.tolerance))
+    found = found or ("rounding",) * within(value, reference, _NEAR)
     return _wrong(question, f"you say {given}", found, shown)
 
 
@@ -147,8 +151,6 @@ def _base_value(answer, scale, base):
         value = float(answer)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{_safe(repr, given)[:60]} is not one number") from None
-    if not np.isfinite(value):
-        raise ValueError(f"{value} is not a finite number")
     return value * scale, ()
 
 

@@ -72,6 +72,8 @@ class Number(Control):
         self.slider = widgets.IntSlider(min=0, max=len(self.ladder) - 1, readout=False,
                                         layout=widgets.Layout(flex="1 1 6em", width="auto", min_width="4em"))
         super().__init__(name, value, [widgets.HBox([self.box, self.slider], layout=widgets.Layout(overflow="hidden"))])
+        if len(self.ladder) > 100:
+            self.layout.grid_area = _ROW  # a long slider, so that a mouse finds each step
         self.slider.observe(self._slid, "value")
         self.box.observe(self._typed, "value")
 
