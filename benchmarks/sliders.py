@@ -1,12 +1,13 @@
-"""How soon a picture answers its slider: our explorers beside what others offer, in one page of one browser, interleaved.
+"""How soon a picture answers its slider: our explorers beside what others offer, interleaved, in one browser.
 
     python benchmarks/sliders.py [--keys 40] [--drags 3] [--default-server] [--json FILE]
     python benchmarks/sliders.py --every-control [--keys 10]      every control of every explorer beside the echo
 
-Every peer draws the same roofline with a point that the slider moves, in one JupyterLab notebook with one kernel. Latency runs from the
-key press to the end of the frame that shows the change; a frame is 17 ms, so medians that lie closer than that are the same. Milliseconds
-depend on the machine; the ratios are what counts. `echo` is a slider whose value is written into a label: the round trip to the kernel and
-back, without a picture. `interact` draws the picture anew with `plt.subplots` on matplotlib's own log axes; `interact-quiet` does so on
+Every peer draws the same roofline with a point that the slider moves, in a notebook and a kernel of its own, as a learner would have it (in
+one kernel they change each other: with all of them loaded Python collects garbage less often). Latency runs from the key press to the end
+of the frame that shows the change; a frame is 17 ms, so medians that lie closer than that are the same. Milliseconds depend on the machine;
+the ratios are what counts. `echo` is a slider whose value is written into a label, in the notebook of ours: the round trip to the kernel
+and back, without a picture. `interact` draws the picture anew with `plt.subplots` on matplotlib's own log axes; `interact-quiet` does so on
 ours, which have no minor ticks and no powers set as mathematics. In the JSON file `over_interact` and `over_echo` are our median divided by
 theirs (smaller is better); `times_sooner_than_interact` is the first upside down.
 
@@ -85,6 +86,8 @@ moved = widgets.interactive(picture, step=new_slider())
 named("interact", moved.children[0], moved.children[-1])
 moved""",
     "interact-quiet": """
+%matplotlib inline
+import matplotlib.pyplot as plt
 from roofline_lib.drawing import log_axes
 def quiet(step):
     fig, ax = plt.subplots(figsize=(7, 4.2))
@@ -144,26 +147,35 @@ roof"""
 
 def measure(names, keys, drags, config, chrome):
     """{name: {"ms": [...], "drags": [{changed, frames, blank, late}]}}; "ours, roof" steps a control that moves the roofs."""
-    results = {name: {"ms": [], "drags": []} for name in (*names, "ours, roof")}
+    cells = {name: PEERS[name] for name in names} | {"ours, roof": ROOF}
+    results = {name: {"ms": [], "drags": []} for name in cells}
+    homes = {name: "ours" if name in ("echo", "ours, roof") else name for name in cells}
     with tempfile.TemporaryDirectory() as folder:
-        driver.write_notebook(f"{folder}/sliders.ipynb", COMMON, *(PEERS[name] for name in names), ROOF)
+        for home in homes.values():
+            driver.write_notebook(f"{folder}/{home}.ipynb", COMMON, *(cells[name] for name in cells if homes[name] == home))
         with driver.jupyter(folder, config, windowing="none") as server:
-            book = driver.Notebook(chrome, server, "sliders.ipynb", width=1400, height=1000)
-            if errors := book.run_all():
-                raise SystemExit("the benchmark's notebook failed: " + "; ".join(errors))
+            pages = {home: driver.Notebook(chrome, server, f"{home}.ipynb", width=1400, height=1000)
+                     for home in dict.fromkeys(homes.values())}
+            for home, book in pages.items():
+                if errors := book.run_all():
+                    raise SystemExit(f"the notebook of {home} failed: " + "; ".join(errors))
+            books = {name: pages[home] for name, home in homes.items()}
+            for name in cells.keys() - {"echo"}:  # an exception in a callback is no error of a cell
+                books[name].page.locator(picture(name)).locator("img, svg, canvas").first.wait_for()
             book.page.wait_for_timeout(3000)
             with tqdm(total=(keys + 2) * len(results) + drags * len(names), unit="step", disable=None) as progress:
                 for count in range(keys + 2):  # the first two warm up
                     for name, result in results.items():
-                        taken = step_key(book, name, count)
+                        taken = step_key(books[name], name, count)
                         result["ms"] += [taken] if count > 1 else []
                         progress.update()
                 for _ in range(drags):
                     for name in names:
-                        ready(book, book.page.locator(f".{name}-slider .noUi-handle"), f".{name}-picture")
-                        results[name]["drags"].append(book.drag(f".{name}-slider"))
+                        ready(books[name], books[name].page.locator(f".{name}-slider .noUi-handle"), picture(name))
+                        results[name]["drags"].append(books[name].drag(f".{name}-slider"))
                         progress.update()
-            book.close()
+            for book in pages.values():
+                book.close()
     return results
 
 
@@ -193,45 +205,50 @@ def measure_controls(keys, config, chrome):
 
 def step_control(book, name, key, count):
     """Move any control of an explorer by one step, sliders back and forth, others there and back; milliseconds."""
-    place, picture = book.page.locator(f".{name} .control-{key}"), f".{name} .roofline-picture > :nth-child(2)"
+    place, shown = book.page.locator(f".{name} .control-{key}"), f".{name} .roofline-picture > :nth-child(2)"
     handle, list_, buttons = (place.locator(kind) for kind in (".noUi-handle", "select", "button"))
     if handle.count():
         low, now, high = handle.evaluate("h => [h.ariaValueMin, h.ariaValueNow, h.ariaValueMax].map(parseFloat)")
-        return press(book, handle, "ArrowRight" if now == low or now != high and count % 2 else "ArrowLeft", picture)
+        return press(book, handle, "ArrowRight" if now == low or now != high and count % 2 else "ArrowLeft", shown)
     if list_.count():
         now = list_.evaluate("list => list.selectedIndex")
         there, back = (partial(list_.select_option, index=index) for index in (now - 1 if now else 1, now))
-        ready(book, list_, picture)
+        ready(book, list_, shown)
         taken = book.step(there)
         book.step(back)
         return taken
     now = buttons.evaluate_all("buttons => buttons.findIndex(button => button.classList.contains('mod-active'))")
     there, back = (buttons.nth(now - 1 if now else 1), buttons.nth(now)) if buttons.count() else (place.locator("input"),) * 2
-    taken = press(book, there, "Space", picture)
-    press(book, back, "Space", picture)
+    taken = press(book, there, "Space", shown)
+    press(book, back, "Space", shown)
     return taken
 
 
 def step_key(book, name, count):
     """Press a key on a peer's control once; milliseconds."""
     if name == "ours, roof":
-        return press(book, book.page.locator(".roof-slider button").nth((3, 1)[count % 2]), "Space", ".roof-picture")
+        return press(book, book.page.locator(".roof-slider button").nth((3, 1)[count % 2]), "Space", picture(name))
     handle = book.page.locator(f".{name}-slider .noUi-handle")
-    return press(book, handle, ("ArrowRight", "ArrowLeft")[count // 4 % 2], f".{name}-picture")
+    return press(book, handle, ("ArrowRight", "ArrowLeft")[count // 4 % 2], picture(name))
 
 
-def press(book, control, key, picture):
+def picture(name):
+    """The selector of a peer's picture."""
+    return ".roof-picture" if name == "ours, roof" else f".{name}-picture"
+
+
+def press(book, control, key, shown):
     """Press a key on a control that has had the focus for a while; milliseconds until the picture shows it."""
-    ready(book, control, picture)
+    ready(book, control, shown)
     return book.step(lambda: book.page.keyboard.press(key))
 
 
-def ready(book, control, picture):
+def ready(book, control, shown):
     """Bring a control and its picture into view, give the control the focus, and wait until the page is at rest."""
-    book.page.locator(picture).scroll_into_view_if_needed()
+    book.page.locator(shown).scroll_into_view_if_needed()
     control.scroll_into_view_if_needed()
     control.focus()
-    book.watch(picture)
+    book.watch(shown)
     book.settle(120)
 
 
