@@ -23,6 +23,7 @@ from roofline_lib.explorers.marks import Point
 from roofline_lib.explorers.placing import clip, cover
 from roofline_lib.explorers.stage import WIDTH, Dot, Words, background, svg, to_pixels
 from roofline_lib.explorers.stage import Path as Outline
+from roofline_lib.text import significant
 
 MODULES = {name: module for name, module in rl._LAZY.items() if name.endswith("Explorer") and find_spec(f"roofline_lib.{module}")}
 WITH_FP32 = [name for name in rl.machines() if "fp32" in rl.machine(name).precisions]
@@ -281,7 +282,7 @@ def test_groups_that_lie_on_one_another_share_a_label(model, batch):
     explorer = rl.DecodeExplorer(model, batch=batch)
     points = {mark.label: mark.x for mark in explorer.now.marks if isinstance(mark, Point) and mark.panel == 0}
     at = points.pop("attention")  # a marker of its own, whatever lies beneath
-    assert f"attention {at:.3g} FLOP/byte".replace(".00", "") in explorer.now.alt
+    assert f"attention {significant(at)} FLOP/byte" in explorer.now.alt
     apart = np.diff(sorted(map(np.log10, points.values())))
     assert "all others" in points and len(points) == 1 or np.all(apart > 0.1) and 1 < len(points) < 4
 

@@ -428,7 +428,7 @@ def test_a_second_submission_and_one_that_lies_too_deep_are_named(tmp_path):
     write(tmp_path / "bob/hw1", hw="{}")
     (tmp_path / "cy").mkdir()
     found = {one.student: one for one in collect(tmp_path, FIRST)}
-    assert (found["ada"].data, found["ada"].note) == (b"{}", "two submissions: took ada.ipynb, not the folder")
+    assert (found["ada"].data, found["ada"].note) == (b"{}", "took ada.ipynb, not the folder of that name")
     assert (found["bob"].status, found["bob"].note) == ("missing", "no notebook; one level too deep lies hw1/hw.ipynb")
     assert (found["cy"].status, found["cy"].note) == ("missing", "no notebook")
 

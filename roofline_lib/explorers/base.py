@@ -50,9 +50,7 @@ class Explorer(widgets.VBox):
         self.stage.add_class("roofline-picture")
         for control in controls:
             control.add_class(f"control-{control.name}")
-            control.unobserve(control._follow, "value")  # the picture is sent first, and what the control shows of its value after it
-            control.observe(self._look, "value")
-            control.observe(control._follow, "value")
+            control.tell_first(self._look)
         self._look()
 
     @staticmethod

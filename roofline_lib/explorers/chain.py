@@ -12,7 +12,7 @@ from roofline_lib.text import quantity, significant
 
 _COLUMNS = {"flops": ("FLOP", "FLOP", COMPUTE, "o"), "bytes_moved": ("bytes moved", "byte", MEMORY, "s"),
             "largest_intermediate": ("largest intermediate", "byte", ROOM, "D")}
-_TOP, _HEIGHT, _GAP = 12, 420, 46  # the gap is what is free between two columns
+_TOP, _HEIGHT = 12, 420
 _NAMED, _NUMBERED = 14, 5  # so many rows have room for all names, for all numbers
 
 
@@ -77,6 +77,7 @@ def _row(row, cost, best, axes):
         yield Point(value, middle, "", color, kind, not least, 6 if least else 4, panel=panel)
         if rows <= _NUMBERED or best[measure][0] is cost:
             said = f"\u2002{quantity(value, unit)}\u2002"
-            width, room = axes[panel].rect[2], _GAP if panel < len(axes) - 1 else WIDTH - axes[panel].frame[2]
-            fits = width * log(value / low) / log(high / low) + text_size(said, 12.5)[0] < width + room
+            start, _, width, _ = axes[panel].rect
+            edge = axes[panel + 1].rect[0] - 4 if panel + 1 < len(axes) else WIDTH
+            fits = start + width * log(value / low) / log(high / low) + text_size(said, 12.5)[0] < edge
             yield Text(value, baseline, said, color, "start" if fits else "end", 12.5, panel)

@@ -81,12 +81,10 @@ def _is_notebook(entry):
 
 
 def _collect_one(student, file, folder, stray, lesson):
-    note = ""
+    note = f"took {os.path.basename(file)}, not the folder of that name" if file and folder else ""
     try:
-        found = sorted(entry.name for entry in _entries(folder) if _is_notebook(entry)) if folder else []
-        if found and file:
-            note = f"two submissions: took {os.path.basename(file)}, not the folder"
-        elif found:
+        found = sorted(entry.name for entry in _entries(folder) if _is_notebook(entry)) if folder and not file else []
+        if found:
             chosen = f"{lesson}.ipynb" if f"{lesson}.ipynb" in found else found[0]
             file, note = Path(folder) / chosen, f"{len(found)} notebooks: took {chosen}" if len(found) > 1 else ""
         if file is None:

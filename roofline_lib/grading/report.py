@@ -16,7 +16,7 @@ def pages_of(out):
     return folder
 
 
-def page_name(student):
+def _page_name(student):
     """`<student>.html`; a name too long for that (a folder's may have 255 bytes, and so may a page's) is cut and told apart by a hash."""
     name = os.fsencode(student)
     return f"{student}.html" if len(name) <= 250 else f"{os.fsdecode(name[:200])}-{sha256(name).hexdigest()[:16]}.html"
@@ -40,7 +40,7 @@ def write(out, rows, questions, by_hand, lesson):
             row = [student, f"{score:g}", f"{most:g}", *cells, marks.status, marks.note]
             table.writerow([text.replace("\r", "\\r") for text in row])  # which the csv module would leave bare
             page = _page(marks, questions, [_points(q, marks, by_hand or {}) for q in questions], lesson, f"{score:g} of {most:g}")
-            (folder / page_name(marks.student)).write_text(page, encoding="utf-8", errors="replace")
+            (folder / _page_name(marks.student)).write_text(page, encoding="utf-8", errors="replace")
 
 
 def _points(question, marks, by_hand):

@@ -6,7 +6,7 @@ from roofline_lib.checks import Question
 _H200 = rl.machine("H200 SXM")
 _LAYER = rl.gemm(64, 16384, 4096, "bf16")
 _TILES = rl.tile_count(2560, 2560, 128)
-_NUMBERS = 2 * 2048**3 / 64  # that cross into the SMs: the rule of lesson 3
+_CROSSED = rl.tiled_gemm(2048, 2048, 2048, 64, "bf16").bytes_moved - 2 * 2048**2  # into the SMs; C goes the other way
 
 QUESTIONS = [
     Question("07.clock", "Each of an H200's 132 SMs can do 4096 FLOP a cycle in bf16. Under load the clock falls to 1.5 GHz. What is "
@@ -21,8 +21,8 @@ QUESTIONS = [
              reference=lambda: 100 * rl.wave_efficiency(_TILES, 132), tolerance=0.005,
              hint="20 x 20 tiles in waves of 132; the last wave takes as long as a full one."),
     Question("07.bytes", "Tiles of 64 x 64 in bf16, n = 2048, loaded past L1. The counters saw 60 MB come from DRAM. How many percent of "
-             "the bytes that went into the SMs did L2 have already?", unit="%", reference=lambda: 100 * (1 - 60e6 / (2 * _NUMBERS)),
-             tolerance=0.005, slips={"elements-not-bytes": lambda: 100 * (1 - 60e6 / _NUMBERS)},
+             "the bytes that went into the SMs did L2 have already?", unit="%", reference=lambda: 100 * (1 - 60e6 / _CROSSED),
+             tolerance=0.005, slips={"elements-not-bytes": lambda: 100 * (1 - 60e6 / (_CROSSED / 2))},
              hint="the rule 2MNK/b numbers says what went into the SMs; the rest of it did not come from DRAM."),
     Question("07.chains", "A multiply-add takes 4 cycles, at 1.98 GHz. One warp runs 8 independent chains of them. How long is one "
              "step of all eight?", unit="ns", reference=lambda: max(4, 8) / 1.98e9, tolerance=0.01,
