@@ -50,7 +50,7 @@ class Explorer(widgets.VBox):
         self.stage.add_class("roofline-picture")
         for control in controls:
             control.add_class(f"control-{control.name}")
-            control.tell_first(self._look)
+            control.observe(self._look, "value")
         self._look()
 
     @staticmethod

@@ -47,12 +47,6 @@ class Control(widgets.VBox):
             self.say(f"Not used: {problem}")
             self.show(self.value)
 
-    def tell_first(self, look):
-        """Call `look(change)` when the value changes, before the control shows it: the picture is sent first."""
-        self.unobserve(self._follow, "value")
-        self.observe(look, "value")
-        self.observe(self._follow, "value")
-
     def say(self, sentence):
         """A message under the control; an empty one takes it away."""
         self.message.layout.display = "" if sentence else "none"
