@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -61,9 +62,11 @@ def _address(process, own, limit=60):
     for _ in range(limit * 10):
         for record in (own / "runtime").glob("jpserver-*.json"):
             try:
-                return json.loads(record.read_text())["url"]
-            except ValueError:
-                pass  # half written
+                server = json.loads(record.read_text())
+                socket.create_connection(("127.0.0.1", server["port"]), timeout=1).close()
+                return server["url"]
+            except (ValueError, OSError):
+                pass  # half written, or not listening yet
         if process.poll() is not None:
             break
         time.sleep(0.1)
