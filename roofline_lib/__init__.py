@@ -1,6 +1,7 @@
 """Arithmetic intensity and the roofline model: `import roofline_lib as rl`.
 
-Quantities are SI floats (FLOP, byte, second); sizes may be arrays. Drawing and explorers are imported when they are first asked for.
+Quantities are SI floats (FLOP, byte, second); sizes may be arrays. Drawing and explorers are
+imported when they are first asked for.
 """
 
 from importlib import import_module
@@ -43,13 +44,30 @@ from roofline_lib.tiling import (
     wave_efficiency,
 )
 from roofline_lib.training import TrainingMemory, training_flops, training_memory, training_step
-from roofline_lib.transformer import Transformer, decode_tokens_per_second, transformer, transformers
+from roofline_lib.transformer import (
+    Transformer,
+    decode_tokens_per_second,
+    transformer,
+    transformers,
+)
 
-_LAZY = {"draw_roofline": "drawing", "GemmExplorer": "explorers.gemm", "TilingExplorer": "explorers.tiling",
-         "DecodeExplorer": "explorers.decode", "ChainExplorer": "explorers.chain", "PeakExplorer": "explorers.peak",
-         "MeasuredExplorer": "explorers.measured", "OperatorExplorer": "explorers.operator", "TrainingExplorer": "explorers.training"}
+_LAZY = {
+    "draw_roofline": "drawing",
+    "GemmExplorer": "explorers.gemm",
+    "TilingExplorer": "explorers.tiling",
+    "DecodeExplorer": "explorers.decode",
+    "ChainExplorer": "explorers.chain",
+    "PeakExplorer": "explorers.peak",
+    "MeasuredExplorer": "explorers.measured",
+    "OperatorExplorer": "explorers.operator",
+    "TrainingExplorer": "explorers.training",
+}
 
-_PUBLIC = [name for name, value in globals().items() if getattr(value, "__module__", "").startswith("roofline_lib.")]
+_PUBLIC = [
+    name
+    for name, value in globals().items()
+    if getattr(value, "__module__", "").startswith("roofline_lib.")
+]
 __all__ = [*_PUBLIC, "PRECISIONS", *_LAZY]  # not the modules themselves
 
 

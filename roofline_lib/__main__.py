@@ -1,4 +1,5 @@
-"""`python -m roofline_lib grade | measure | machines`: each command is the `main(argv)` of its own module."""
+"""`python -m roofline_lib grade | measure | machines`: each command is the `main(argv)` of its own
+module."""
 
 import sys
 from importlib import import_module
@@ -15,8 +16,11 @@ def main(argv):
     name, *rest = argv or ["--help"]
     if name in COMMANDS:
         return import_module(COMMANDS[name][0]).main(rest)
-    print("usage: python -m roofline_lib COMMAND ...\n\n" + "\n".join(f"  {key:9} {text}" for key, (_, text) in COMMANDS.items()),
-          file=sys.stdout if name in ("-h", "--help") else sys.stderr)
+    print(
+        "usage: python -m roofline_lib COMMAND ...\n\n"
+        + "\n".join(f"  {key:9} {text}" for key, (_, text) in COMMANDS.items()),
+        file=sys.stdout if name in ("-h", "--help") else sys.stderr,
+    )
     return 0 if name in ("-h", "--help") else 2
 
 

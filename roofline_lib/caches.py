@@ -1,6 +1,7 @@
 """A small cache, simulated: which accesses of a loop nest miss, given capacity, line and ways.
 
-At scaled-down sizes, since every access is a step of plain Python: a 48 x 48 x 48 product takes a tenth of a second.
+At scaled-down sizes, since every access is a step of plain Python: a 48 x 48 x 48 product takes a
+tenth of a second.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,8 @@ from roofline_lib.text import size, unknown
 
 @dataclass(frozen=True)
 class Misses:
-    """How many accesses were made, how many missed, and the bytes that the misses' lines brought in."""
+    """How many accesses were made, how many missed, and the bytes that the misses' lines brought
+    in."""
 
     accesses: int
     misses: int
@@ -20,16 +22,27 @@ class Misses:
 
 
 def count_misses(addresses, capacity, line=64, ways=8):
-    """Run byte addresses through an empty set-associative cache that evicts the least recently used line of a set.
+    """Run byte addresses through an empty set-associative cache that evicts the least recently used
+    line of a set.
 
-    `capacity` and `line` in byte. ValueError unless the capacity is a whole number of sets of `ways` lines, and each address one from 0 up.
+    `capacity` and `line` in byte. ValueError unless the capacity is a whole number of sets of
+    `ways` lines, and each address one from 0 up.
     """
-    capacity, line, ways = (int(size(name, v, unit, single=True)) for name, v, unit in
-                            (("capacity", capacity, "byte"), ("line", line, "byte"), ("ways", ways, "lines a set")))
+    capacity, line, ways = (
+        int(size(name, v, unit, single=True))
+        for name, v, unit in (
+            ("capacity", capacity, "byte"),
+            ("line", line, "byte"),
+            ("ways", ways, "lines a set"),
+        )
+    )
     sets, rest = divmod(capacity, line * ways)
     if rest or not sets:
-        raise ValueError(f"capacity must be a multiple of line * ways = {line * ways} byte; got {capacity}")
-    held = [{} for _ in range(sets)]  # a dict keeps its keys in order of insertion: first is the least recently used
+        raise ValueError(
+            f"capacity must be a multiple of line * ways = {line * ways} byte; got {capacity}"
+        )
+    # a dict keeps its keys in order of insertion: first is the least recently used
+    held = [{} for _ in range(sets)]
     accesses = misses = 0
     if not isinstance(addresses, Iterable):
         raise ValueError(f"addresses must be whole numbers from 0 up (byte); got {addresses!r}")
@@ -51,17 +64,24 @@ def count_misses(addresses, capacity, line=64, ways=8):
 
 
 def loop_addresses(n, order, pitch=None, bytes_per_element=4):
-    """Byte addresses touched by C += A B on row-major n x n matrices, in order "ijk" or "ikj", `pitch` elements from row to row.
+    """Byte addresses touched by C += A B on row-major n x n matrices, in order "ijk" or "ikj",
+    `pitch` elements from row to row.
 
-    The innermost loop keeps in a register what does not depend on it: C[i, j] in "ijk", A[i, k] in "ikj".
+    The innermost loop keeps in a register what does not depend on it: C[i, j] in "ijk", A[i, k] in
+    "ikj".
     """
-    n, width = int(size("n", n, single=True)), int(size("bytes_per_element", bytes_per_element, "byte", single=True))
+    n, width = (
+        int(size("n", n, single=True)),
+        int(size("bytes_per_element", bytes_per_element, "byte", single=True)),
+    )
     pitch = n if pitch is None else int(size("pitch", pitch, single=True))
     if pitch < n:
         raise ValueError(f"pitch must be at least n = {n} elements; got {pitch}")
     if not isinstance(order, str) or order not in ("ijk", "ikj"):
         raise unknown("order", order, ("ijk", "ikj"))
-    return (_ijk if order == "ijk" else _ikj)(range(n), range(0, n * width, width), pitch * width, n * pitch * width)
+    return (_ijk if order == "ijk" else _ikj)(
+        range(n), range(0, n * width, width), pitch * width, n * pitch * width
+    )
 
 
 def _ijk(rows, columns, row, matrix):
@@ -84,5 +104,6 @@ def _ikj(rows, columns, row, matrix):
 
 
 def loop_misses(n, order, capacity, line=64, ways=8, pitch=None, bytes_per_element=4):
-    """Misses of one loop order of an n x n x n product in one cache: `loop_addresses` run through `count_misses`."""
+    """Misses of one loop order of an n x n x n product in one cache: `loop_addresses` run through
+    `count_misses`."""
     return count_misses(loop_addresses(n, order, pitch, bytes_per_element), capacity, line, ways)

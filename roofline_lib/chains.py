@@ -1,4 +1,5 @@
-"""Products of several matrices: what each order costs, and the best one; Strassen's product counted the same way."""
+"""Products of several matrices: what each order costs, and the best one; Strassen's product counted
+the same way."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +17,8 @@ MINIMISE = ("flops", "bytes_moved", "largest_intermediate")
 
 @dataclass(frozen=True)
 class ChainCost:
-    """One order of a chain: FLOP, compulsory byte of its products one after the other, byte of the largest intermediate result."""
+    """One order of a chain: FLOP, compulsory byte of its products one after the other, byte of the
+    largest intermediate result."""
 
     flops: float
     bytes_moved: float
@@ -31,9 +33,11 @@ class ChainCost:
 
 
 def chain_cost(dims, order, precision="fp32"):
-    """Cost of multiplying matrices [dims[0], dims[1]], [dims[1], dims[2]], ... in `order`, nested pairs of their numbers: ((0, 1), 2).
+    """Cost of multiplying matrices [dims[0], dims[1]], [dims[1], dims[2]], ... in `order`, nested
+    pairs of their numbers: ((0, 1), 2).
 
-    The final result is no intermediate; sizes may be arrays. ValueError where the order does not name each matrix once, from left to right.
+    The final result is no intermediate; sizes may be arrays. ValueError where the order does not
+    name each matrix once, from left to right.
     """
     dims, width = _dims(dims), bytes_per_element(precision)
     largest = 0.0
@@ -44,22 +48,29 @@ def chain_cost(dims, order, precision="fp32"):
         if isinstance(node, Integral) and not isinstance(node, bool):
             return int(node), int(node) + 1
         if not isinstance(node, tuple | list) or len(node) != 2:
-            raise ValueError(f"order must be nested pairs of matrix numbers such as ((0, 1), 2); got {node!r} in {order!r}")
+            raise ValueError(
+                f"order must be nested pairs of matrix numbers such as ((0, 1), 2); got {node!r} in {order!r}"
+            )
         (left, middle), (begins, right) = visit(node[0], False), visit(node[1], False)
         if begins != middle or left < 0 or right >= len(dims):
-            raise ValueError(f"order must name matrices 0 to {len(dims) - 2} once each, from left to right; got {order!r}")
+            raise ValueError(
+                f"order must name matrices 0 to {len(dims) - 2} once each, from left to right; got {order!r}"
+            )
         total += gemm(dims[left], dims[right], dims[middle], precision)
         if not top:
             largest = plain(np.maximum(largest, dims[left] * dims[right] * width))
         return left, right
 
     if visit(order, True) != (0, len(dims) - 1):
-        raise ValueError(f"order must name matrices 0 to {len(dims) - 2} once each, from left to right; got {order!r}")
+        raise ValueError(
+            f"order must name matrices 0 to {len(dims) - 2} once each, from left to right; got {order!r}"
+        )
     return ChainCost(total.flops, total.bytes_moved, largest, order, order_text(order))
 
 
 def best_chain_order(dims, minimise="flops", precision="fp32"):
-    """The cheapest order's ChainCost by dynamic programming, O(n^3), over "flops", "bytes_moved" or "largest_intermediate"."""
+    """The cheapest order's ChainCost by dynamic programming, O(n^3), over "flops", "bytes_moved" or
+    "largest_intermediate"."""
     dims, width = _dims(dims, single=True), bytes_per_element(precision)
     if not isinstance(minimise, str) or minimise not in MINIMISE:
         raise unknown("minimise", minimise, MINIMISE)
@@ -68,34 +79,51 @@ def best_chain_order(dims, minimise="flops", precision="fp32"):
         """Cost of [left:right] split at middle: its parts', and its own product's."""
         (cost_l, order_l), (cost_r, order_r) = best(left, middle), best(middle, right)
         if minimise == "largest_intermediate":
-            parts = [dims[i] * dims[j] * width for i, j in ((left, middle), (middle, right)) if j - i > 1]
+            parts = [
+                dims[i] * dims[j] * width for i, j in ((left, middle), (middle, right)) if j - i > 1
+            ]
             cost = max(cost_l, cost_r, *parts, 0.0)
         else:
-            cost = cost_l + cost_r + getattr(gemm(dims[left], dims[right], dims[middle], precision), minimise)
+            cost = (
+                cost_l
+                + cost_r
+                + getattr(gemm(dims[left], dims[right], dims[middle], precision), minimise)
+            )
         return cost, (order_l, order_r)
 
     @cache
     def best(left, right):
         if right - left == 1:
             return 0.0, left
-        return min((joined(left, middle, right) for middle in range(left + 1, right)), key=lambda found: found[0])
+        return min(
+            (joined(left, middle, right) for middle in range(left + 1, right)),
+            key=lambda found: found[0],
+        )
 
     return chain_cost(dims, best(0, len(dims) - 1)[1], precision)
 
 
 def chain_orders(count):
-    """Every order of `count` matrices as nested pairs: 1, 1, 2, 5, 14, 42, ... of them (the Catalan numbers)."""
+    """Every order of `count` matrices as nested pairs: 1, 1, 2, 5, 14, 42, ... of them (the Catalan
+    numbers)."""
+
     @cache
     def between(left, right):
         if right - left == 1:
             return (left,)
-        return tuple((a, b) for middle in range(left + 1, right) for a in between(left, middle) for b in between(middle, right))
+        return tuple(
+            (a, b)
+            for middle in range(left + 1, right)
+            for a in between(left, middle)
+            for b in between(middle, right)
+        )
 
     return list(between(0, int(size("count", count, "matrices", single=True))))
 
 
 def order_text(order):
     """An order in letters: ((0, 1), 2) is "(AB)C"."""
+
     def letters(node, top):
         if isinstance(node, Integral):
             return chr(ord("A") + node) if node < 26 else f"M{node}"
@@ -106,17 +134,20 @@ def order_text(order):
 
 
 def strassen(n, levels=1, precision="fp32"):
-    """Work of an n x n x n product by Strassen's scheme: at each level 7 products and 18 additions of half-size matrices.
+    """Work of an n x n x n product by Strassen's scheme: at each level 7 products and 18 additions
+    of half-size matrices.
 
-    Each addition reads two halves and writes one; the products of the last level are `gemm`. ValueError unless n divides by 2^levels.
-    Strassen, 1969, doi:10.1007/BF02165411.
+    Each addition reads two halves and writes one; the products of the last level are `gemm`.
+    ValueError unless n divides by 2^levels. Strassen, 1969, doi:10.1007/BF02165411.
     """
     n, levels = size("n", n), int(size("levels", levels, "levels", single=True))
     if np.any(n % 2.0 ** min(levels, 1023)):
         raise ValueError(f"n must divide by 2^levels = 2^{levels} (elements); got {n}")
     half = n / 2
     additions = 18 * Work(half**2, 3 * half**2 * bytes_per_element(precision))
-    products = gemm(half, half, half, precision) if levels == 1 else strassen(half, levels - 1, precision)
+    products = (
+        gemm(half, half, half, precision) if levels == 1 else strassen(half, levels - 1, precision)
+    )
     return 7 * products + additions
 
 
@@ -124,7 +155,11 @@ def _dims(dims, single=False):
     try:
         dims = list(dims)
     except TypeError:
-        raise ValueError(f"dims must list the sizes (elements), one more than there are matrices; got {dims!r}") from None
+        raise ValueError(
+            f"dims must list the sizes (elements), one more than there are matrices; got {dims!r}"
+        ) from None
     if len(dims) < 2:
-        raise ValueError(f"dims must hold at least two sizes (elements), one more than there are matrices; got {dims!r}")
+        raise ValueError(
+            f"dims must hold at least two sizes (elements), one more than there are matrices; got {dims!r}"
+        )
     return [size(f"dims[{i}]", d, single=single) for i, d in enumerate(dims)]

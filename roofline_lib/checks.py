@@ -1,4 +1,5 @@
-"""Judging an answer: right, not answered yet, or wrong, and then which slip it is. Nothing here raises, whatever the answer is."""
+"""Judging an answer: right, not answered yet, or wrong, and then which slip it is. Nothing here
+raises, whatever the answer is."""
 
 import re
 import tomllib
@@ -11,17 +12,21 @@ import numpy as np
 
 from roofline_lib.text import meant, parse_quantity, quantity, significant, unknown, wrapped
 
-_NEAR = 0.05  # so close, and not within the tolerance, it is the rounding more often than the reasoning
-_SLIP_TOLERANCE = 0.004  # a slip is named only where the answer is the slip's own value to within this
+# so close, and not within the tolerance, it is the rounding more often than the reasoning
+_NEAR = 0.05
+# a slip is named only where the answer is the slip's own value to within this
+_SLIP_TOLERANCE = 0.004
 
 
 @dataclass(frozen=True)
 class Question:
-    """One practice question. `reference()` computes the answer: a number in `unit`'s base unit, one of `choices`, or a function.
+    """One practice question. `reference()` computes the answer: a number in `unit`'s base unit, one
+    of `choices`, or a function.
 
-    `unit` is what the question asks for ("GFLOP", "MB", "FLOP/byte", "" for a bare number). `slips` maps a slip's name (data/slips.toml) to
-    a function computing the answer that it gives: only those that this question's inputs can produce. `tolerance` is relative.
-    For a function answer, `inputs()` gives the argument tuples to compare on.
+    `unit` is what the question asks for ("GFLOP", "MB", "FLOP/byte", "" for a bare number). `slips`
+    maps a slip's name (data/slips.toml) to a function computing the answer that it gives: only
+    those that this question's inputs can produce. `tolerance` is relative. For a function answer,
+    `inputs()` gives the argument tuples to compare on.
     """
 
     id: str
@@ -43,7 +48,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a check: `.right`, the names of the `.slips` that the answer matches, and the `.message` that was printed."""
+    """What came of a check: `.right`, the names of the `.slips` that the answer matches, and the
+    `.message` that was printed."""
 
     right: bool
     slips: tuple
@@ -55,16 +61,25 @@ class Verdict:
 
 
 def check(question, answer=...):
-    """Judge an answer to a question (its id, such as "01.gemm-flops", or a Question), print the verdict and return it. Never raises.
+    """Judge an answer to a question (its id, such as "01.gemm-flops", or a Question), print the
+    verdict and return it. Never raises.
 
-    `answer`: a number in the unit that the question asks for, a text with a unit ("2.147 GFLOP"), a choice, or a function.
+    `answer`: a number in the unit that the question asks for, a text with a unit ("2.147 GFLOP"), a
+    choice, or a function.
     """
     try:
-        verdict = _judge(find_question(question) if not isinstance(question, Question) else question, answer)
+        verdict = _judge(
+            find_question(question) if not isinstance(question, Question) else question, answer
+        )
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # an answer may carry any code at all in its methods
-        verdict = Verdict(False, (), f"This answer cannot be judged: {_safe(str, error)}", answered=answer is not ...)
+        verdict = Verdict(
+            False,
+            (),
+            f"This answer cannot be judged: {_safe(str, error)}",
+            answered=answer is not ...,
+        )
     try:
         print(wrapped(verdict.message))
     except UnicodeEncodeError:  # half of a surrogate pair, or a terminal that knows no µ
@@ -73,7 +88,8 @@ def check(question, answer=...):
 
 
 def find_question(name):
-    """The Question of that id. UnknownName lists the nearest; inside the grading sandbox there are none."""
+    """The Question of that id. UnknownName lists the nearest; inside the grading sandbox there are
+    none."""
     questions = _questions()
     if not isinstance(name, str) or name not in questions:
         raise unknown("question", _safe(str, name), questions or ["(no references here)"])
@@ -94,13 +110,25 @@ def _questions():
 def _judge(question, answer):
     if answer is ... or answer is None or (isinstance(answer, str) and not answer.strip()):
         return _unanswered(question)
-    return (_judge_choice if question.choices else _judge_function if question.inputs else _judge_number)(question, answer)
+    return (
+        _judge_choice if question.choices else _judge_function if question.inputs else _judge_number
+    )(question, answer)
 
 
 def _unanswered(question):
-    lettered = " / ".join(f"{letter}: {choice}" for letter, choice in zip("abcdefgh", question.choices, strict=False))
-    unit = f" (in {question.unit})" if question.unit else f" ({lettered}; the letter will do)" if lettered else ""
-    return Verdict(False, (), f"{question.id}: not answered yet. {question.prompt}{unit}", answered=False)
+    lettered = " / ".join(
+        f"{letter}: {choice}" for letter, choice in zip("abcdefgh", question.choices, strict=False)
+    )
+    unit = (
+        f" (in {question.unit})"
+        if question.unit
+        else f" ({lettered}; the letter will do)"
+        if lettered
+        else ""
+    )
+    return Verdict(
+        False, (), f"{question.id}: not answered yet. {question.prompt}{unit}", answered=False
+    )
 
 
 def _judge_number(question, answer):
@@ -114,17 +142,32 @@ def _judge_number(question, answer):
         if value is not None and not np.isfinite(value):
             raise ValueError(f"{_safe(str, answer)[:60]} is not a finite number")
     except ValueError as error:
-        return _wrong(question, f"{error}. Give a number in {question.unit or 'plain count'}, or a text with its unit", ())
+        return _wrong(
+            question,
+            f"{error}. Give a number in {question.unit or 'plain count'}, or a text with its unit",
+            (),
+        )
     shown = quantity(reference, base, 4) if base != "%" else f"{significant(reference, 4)}%"
     if value is None:
-        return _wrong(question, f"you gave {_safe(str, answer)!r}, asked for is {question.unit or 'a plain number'}", slips, shown)
+        return _wrong(
+            question,
+            f"you gave {_safe(str, answer)!r}, asked for is {question.unit or 'a plain number'}",
+            slips,
+            shown,
+        )
     given = quantity(value, base, 4)
     if within(value, reference, question.tolerance):
         return Verdict(True, (), f"{question.id}: right. You say {given}; computed: {shown}.")
     bare = not isinstance(answer, str) or parse_quantity(answer)[1] == ""
-    computed = {name: wrong() for name, wrong in question.slips.items()} | _unit_slips(reference, base, scale if bare else 1)
-    found = tuple(name for name, wrong in computed.items() if within(value, wrong, _SLIP_TOLERANCE)
-                  and not within(wrong, reference, question.tolerance))
+    computed = {name: wrong() for name, wrong in question.slips.items()} | _unit_slips(
+        reference, base, scale if bare else 1
+    )
+    found = tuple(
+        name
+        for name, wrong in computed.items()
+        if within(value, wrong, _SLIP_TOLERANCE)
+        and not within(wrong, reference, question.tolerance)
+    )
     found = found or ("rounding",) * within(value, reference, _NEAR)
     return _wrong(question, f"you say {given}", found, shown)
 
@@ -144,9 +187,14 @@ def _base_value(answer, scale, base):
             return value / (100 if unit == "%" else 8), ()
         if {unit, base} == {"FLOP", "FLOP/s"}:
             return None, ("flops-rate",)
-        return None, {("MAC", "FLOP"): ("mac-is-flop",), ("byte/FLOP", "FLOP/byte"): ("upside-down",)}.get((unit, base), ())
+        return None, {
+            ("MAC", "FLOP"): ("mac-is-flop",),
+            ("byte/FLOP", "FLOP/byte"): ("upside-down",),
+        }.get((unit, base), ())
     try:
-        if isinstance(answer, bool | np.bool_ | complex | np.complexfloating | bytes | bytearray | np.ndarray):
+        if isinstance(
+            answer, bool | np.bool_ | complex | np.complexfloating | bytes | bytearray | np.ndarray
+        ):
             raise TypeError
         value = float(answer)
     except (TypeError, ValueError, OverflowError):
@@ -161,8 +209,11 @@ def _unit_slips(reference, base, scale):
         slips |= {"giga-slip": reference * 1000, "giga-slip (down)": reference / 1000}
     if base in ("byte", "byte/s"):
         slips |= {"bits-for-bytes": reference * 8, "bits-for-bytes (down)": reference / 8}
-        slips |= {f"gib-for-gb ({power}{sign})": reference * (1.024**power) ** (1 if sign == "+" else -1)
-                  for power in (1, 2, 3, 4) for sign in "+-"}
+        slips |= {
+            f"gib-for-gb ({power}{sign})": reference * (1.024**power) ** (1 if sign == "+" else -1)
+            for power in (1, 2, 3, 4)
+            for sign in "+-"
+        }
     if base == "FLOP/byte" and reference:
         slips["upside-down"] = 1 / reference
     return slips | ({"fraction-for-percent": reference / 100} if base == "%" else {})
@@ -172,7 +223,11 @@ def _judge_choice(question, answer):
     text = _safe(str, answer).strip()
     chosen, reference = meant(text, question.choices), question.reference()
     if chosen is None:
-        return _wrong(question, f"{text[:60]!r} is none of the choices {' / '.join(question.choices)}, or fits several", ())
+        return _wrong(
+            question,
+            f"{text[:60]!r} is none of the choices {' / '.join(question.choices)}, or fits several",
+            (),
+        )
     if chosen == reference:
         return Verdict(True, (), f"{question.id}: right: {reference}. {question.hint}".rstrip())
     found = tuple(name for name, wrong in question.slips.items() if wrong() == chosen)
@@ -193,34 +248,56 @@ def _judge_function(question, answer):
         except Exception as error:
             if isinstance(error, NotImplementedError) and not error.args:
                 return _unanswered(question)
-            return _wrong(question, f"for {arguments} your function raised {type(error).__name__}: {_safe(str, error)}", ())
+            return _wrong(
+                question,
+                f"for {arguments} your function raised {type(error).__name__}: {_safe(str, error)}",
+                (),
+            )
         tried.append((arguments, value))
         if not right and first_wrong is None:
             first_wrong = f"for {arguments} you say {_safe(_shown, value)}", _shown(reference)
     if first_wrong is None:
         return Verdict(True, (), f"{question.id}: right on every input tried.")
-    found = tuple(name for name, wrong in question.slips.items()  # one input can match by chance: a slip is named that fits them all
-                  if all(_agrees(value, wrong(*arguments), _SLIP_TOLERANCE) for arguments, value in tried))
+    # one input can match by chance: a slip is named that fits them all
+    found = tuple(
+        name
+        for name, wrong in question.slips.items()
+        if all(_agrees(value, wrong(*arguments), _SLIP_TOLERANCE) for arguments, value in tried)
+    )
     return _wrong(question, first_wrong[0], found, first_wrong[1])
 
 
 def _agrees(value, reference, tolerance):
-    """Whether a function's value is the reference: a number to within the tolerance, a list of such, a text or a yes/no exactly."""
+    """Whether a function's value is the reference: a number to within the tolerance, a list of
+    such, a text or a yes/no exactly."""
     if isinstance(reference, list | tuple):
-        return np.shape(value) == np.shape(reference) and all(_agrees(v, r, tolerance) for v, r in zip(value, reference, strict=True))
+        return np.shape(value) == np.shape(reference) and all(
+            _agrees(v, r, tolerance) for v, r in zip(value, reference, strict=True)
+        )
     if isinstance(reference, str | bool):
         return bool(value == reference)
-    return not isinstance(value, str) and np.size(value) == 1 and within(np.asarray(value).item(), reference, tolerance)
+    return (
+        not isinstance(value, str)
+        and np.size(value) == 1
+        and within(np.asarray(value).item(), reference, tolerance)
+    )
 
 
 def _shown(value):
-    return significant(value, 5) if np.isscalar(value) and not isinstance(value, str | bool) and np.isfinite(value) else repr(value)[:60]
+    return (
+        significant(value, 5)
+        if np.isscalar(value) and not isinstance(value, str | bool) and np.isfinite(value)
+        else repr(value)[:60]
+    )
 
 
 def within(value, reference, tolerance):
-    """Whether `value` is at most `tolerance` (relative) from `reference`; an infinite reference only by itself."""
+    """Whether `value` is at most `tolerance` (relative) from `reference`; an infinite reference
+    only by itself."""
     value, reference = float(value), float(reference)
-    return value == reference or bool(np.isfinite(value - reference) and abs(value - reference) <= tolerance * abs(reference))
+    return value == reference or bool(
+        np.isfinite(value - reference) and abs(value - reference) <= tolerance * abs(reference)
+    )
 
 
 def _wrong(question, what, slips, reference=None):
@@ -237,7 +314,9 @@ def _wrong(question, what, slips, reference=None):
 @cache
 def _slip_texts():
     """Each slip's name and one sentence on what happened."""
-    return tomllib.loads(resources.files("roofline_lib").joinpath("data/slips.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        resources.files("roofline_lib").joinpath("data/slips.toml").read_text(encoding="utf-8")
+    )
 
 
 def _safe(function, value):

@@ -1,4 +1,5 @@
-"""Machines: peaks by precision, memory levels, and where each number comes from. The catalogue is data/machines.toml."""
+"""Machines: peaks by precision, memory levels, and where each number comes from. The catalogue is
+data/machines.toml."""
 
 import tomllib
 from collections.abc import Mapping
@@ -12,7 +13,8 @@ from roofline_lib.text import UnknownName, name_key, number, quantity, size, unk
 
 @dataclass(frozen=True)
 class Peak:
-    """One peak rate (FLOP/s) with what belongs to its name: accumulate width, dense or sparse, unit, clock (Hz) and source."""
+    """One peak rate (FLOP/s) with what belongs to its name: accumulate width, dense or sparse,
+    unit, clock (Hz) and source."""
 
     flops: float
     precision: str = ""
@@ -27,10 +29,12 @@ class Peak:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A chip. `peaks`: {precision: FLOP/s} or {precision: (Peak, ...)}; `bandwidths`: {level: byte/s}; `capacities`: {level: byte}.
+    """A chip. `peaks`: {precision: FLOP/s} or {precision: (Peak, ...)}; `bandwidths`: {level:
+    byte/s}; `capacities`: {level: byte}.
 
-    Peaks are dense. The first Peak of a precision is the one asked for by default. Errors: ValueError for a peak or bandwidth that is no
-    positive number, UnknownName for a precision or level that this machine does not have: there is never a silent default.
+    Peaks are dense. The first Peak of a precision is the one asked for by default. Errors:
+    ValueError for a peak or bandwidth that is no positive number, UnknownName for a precision or
+    level that this machine does not have: there is never a silent default.
     """
 
     name: str
@@ -40,36 +44,65 @@ class Machine:
     units: int | None = None
     kind: str = ""
     unit_name: str = "unit"
-    details: Mapping = field(default_factory=dict, repr=False)  # the catalogue's own record: clocks, sources, conflicts
+    # the catalogue's own record: clocks, sources, conflicts
+    details: Mapping = field(default_factory=dict, repr=False)
 
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name:
             raise ValueError(f"name must be a text; got {self.name!r}")
-        for argument, unit, least in (("peaks", "FLOP/s", 1), ("bandwidths", "byte/s", 1), ("capacities", "byte", 0)):
-            if not isinstance(getattr(self, argument), Mapping) or len(getattr(self, argument)) < least:
-                raise ValueError(f"{argument} must map {'at least one name' if least else 'names'} to a number ({unit}); "
-                                 f"got {getattr(self, argument)!r}")
+        for argument, unit, least in (
+            ("peaks", "FLOP/s", 1),
+            ("bandwidths", "byte/s", 1),
+            ("capacities", "byte", 0),
+        ):
+            if (
+                not isinstance(getattr(self, argument), Mapping)
+                or len(getattr(self, argument)) < least
+            ):
+                raise ValueError(
+                    f"{argument} must map {'at least one name' if least else 'names'} to a number ({unit}); "
+                    f"got {getattr(self, argument)!r}"
+                )
         peaks = {}
         for precision, given in self.peaks.items():
             bytes_per_element(precision)
             options = tuple(given) if isinstance(given, list | tuple) and given else (given,)
-            peaks[precision] = tuple(p if isinstance(p, Peak) else Peak(p, precision) for p in options)
+            peaks[precision] = tuple(
+                p if isinstance(p, Peak) else Peak(p, precision) for p in options
+            )
             for option in peaks[precision]:
                 number(f"peaks[{precision!r}]", option.flops, "FLOP/s", above=0, single=True)
-        bandwidths, capacities = ({level: number(f"{argument}[{level!r}]", value, unit, above=0, single=True)
-                                   for level, value in getattr(self, argument).items()}
-                                  for argument, unit in (("bandwidths", "byte/s"), ("capacities", "byte")))
+        bandwidths, capacities = (
+            {
+                level: number(f"{argument}[{level!r}]", value, unit, above=0, single=True)
+                for level, value in getattr(self, argument).items()
+            }
+            for argument, unit in (("bandwidths", "byte/s"), ("capacities", "byte"))
+        )
         if self.units is not None:
             size("units", self.units, "multiprocessors or cores", single=True)
-        for name, value in {"peaks": peaks, "bandwidths": bandwidths, "capacities": capacities, "details": self.details}.items():
+        for name, value in {
+            "peaks": peaks,
+            "bandwidths": bandwidths,
+            "capacities": capacities,
+            "details": self.details,
+        }.items():
             object.__setattr__(self, name, dict(value))
 
     @classmethod
     def from_record(cls, record):
-        """The roofs that a machine kept up, from its measurement record (`roofline_lib.measuring`): its best rates and bandwidths."""
+        """The roofs that a machine kept up, from its measurement record (`roofline_lib.measuring`):
+        its best rates and bandwidths."""
         found, kept_up = record["machine"], record["sustained"]
-        return cls(f"{found['name']}, measured", kept_up["peaks"], kept_up["bandwidths"], found["capacities"], units=found["units"],
-                   kind=found["kind"], unit_name=found["unit_name"])
+        return cls(
+            f"{found['name']}, measured",
+            kept_up["peaks"],
+            kept_up["bandwidths"],
+            found["capacities"],
+            units=found["units"],
+            kind=found["kind"],
+            unit_name=found["unit_name"],
+        )
 
     @property
     def precisions(self):
@@ -85,16 +118,23 @@ class Machine:
         """The Peak record: rate, accumulate width, clock and source."""
         bytes_per_element(precision)
         if precision not in self.peaks:
-            raise UnknownName(f"{self.name} has no {precision} peak; choose one of {', '.join(self.peaks)}")
+            raise UnknownName(
+                f"{self.name} has no {precision} peak; choose one of {', '.join(self.peaks)}"
+            )
         options = {peak.accumulate: peak for peak in reversed(self.peaks[precision])}
         if accumulate is None:
             return self.peaks[precision][0]
         if not isinstance(accumulate, str) or accumulate not in options:
-            raise unknown(f"a {precision} peak of {self.name}: accumulate", accumulate, [a or "(not said)" for a in options])
+            raise unknown(
+                f"a {precision} peak of {self.name}: accumulate",
+                accumulate,
+                [a or "(not said)" for a in options],
+            )
         return options[accumulate]
 
     def peak(self, precision, accumulate=None):
-        """Dense peak in FLOP/s at a precision; `accumulate` ("fp16", "fp32") picks among several."""
+        """Dense peak in FLOP/s at a precision; `accumulate` ("fp16", "fp32") picks among
+        several."""
         return float(self.find_peak(precision, accumulate).flops)
 
     def bandwidth(self, level="DRAM"):
@@ -115,14 +155,21 @@ class Machine:
 
     def __repr__(self):
         peaks = ", ".join(f"{p} {quantity(self.peak(p), 'FLOP/s')}" for p in self.peaks)
-        return f"{self.name}: {peaks}; " + ", ".join(f"{k} {quantity(v, 'byte/s')}" for k, v in self.bandwidths.items())
+        return f"{self.name}: {peaks}; " + ", ".join(
+            f"{k} {quantity(v, 'byte/s')}" for k, v in self.bandwidths.items()
+        )
 
 
 def machine(name):
-    """The machine of that name; case, spaces and hyphens do not matter. UnknownName lists the nearest."""
+    """The machine of that name; case, spaces and hyphens do not matter. UnknownName lists the
+    nearest."""
     key = name_key(name) if isinstance(name, str) else None
     catalogue = _catalogue()
-    known = {name_key(alias): found for found, record in catalogue.items() for alias in (found, *record.details.get("aliases", ()))}
+    known = {
+        name_key(alias): found
+        for found, record in catalogue.items()
+        for alias in (found, *record.details.get("aliases", ()))
+    }
     if key not in known:
         raise unknown("machine", name, catalogue)
     return catalogue[known[key]]
@@ -144,7 +191,9 @@ def as_machine(given):
 
 @cache
 def _catalogue():
-    text = resources.files("roofline_lib").joinpath("data/machines.toml").read_text(encoding="utf-8")
+    text = (
+        resources.files("roofline_lib").joinpath("data/machines.toml").read_text(encoding="utf-8")
+    )
     return {name: _from_table(name, table) for name, table in tomllib.loads(text).items()}
 
 
@@ -152,8 +201,17 @@ def _from_table(name, table):
     fields = Peak.__dataclass_fields__
     peaks = {}
     for row in table["peaks"]:
-        peaks.setdefault(row["precision"], []).append(Peak(**{k: v for k, v in row.items() if k in fields}))
+        peaks.setdefault(row["precision"], []).append(
+            Peak(**{k: v for k, v in row.items() if k in fields})
+        )
     memory = table["memory"]
-    return Machine(name, peaks, {row["level"]: row["bandwidth"] for row in memory if "bandwidth" in row},
-                   {row["level"]: row["capacity"] for row in memory if "capacity" in row},
-                   units=table.get("units"), kind=table.get("kind", ""), unit_name=table.get("unit_name", "unit"), details=table)
+    return Machine(
+        name,
+        peaks,
+        {row["level"]: row["bandwidth"] for row in memory if "bandwidth" in row},
+        {row["level"]: row["capacity"] for row in memory if "capacity" in row},
+        units=table.get("units"),
+        kind=table.get("kind", ""),
+        unit_name=table.get("unit_name", "unit"),
+        details=table,
+    )

@@ -15,7 +15,8 @@ from roofline_lib.text import number, plain, quantity
 
 @dataclass(frozen=True)
 class Work:
-    """What a computation does: `flops` (FLOP; a multiply-add is 2) and `bytes_moved` (byte), floats or arrays that broadcast.
+    """What a computation does: `flops` (FLOP; a multiply-add is 2) and `bytes_moved` (byte), floats
+    or arrays that broadcast.
 
     `work + work` is one after the other, `n * work` the same n times over, and `sum` works.
     """
@@ -27,23 +28,29 @@ class Work:
 
     def __post_init__(self):
         object.__setattr__(self, "flops", number("flops", self.flops, "FLOP", least=0))
-        object.__setattr__(self, "bytes_moved", number("bytes_moved", self.bytes_moved, "byte", least=0))
+        object.__setattr__(
+            self, "bytes_moved", number("bytes_moved", self.bytes_moved, "byte", least=0)
+        )
         try:
             if np.ndim(self.flops) and np.ndim(self.bytes_moved):
                 np.broadcast_shapes(self.flops.shape, self.bytes_moved.shape)
         except ValueError as error:
-            raise ValueError(f"flops (FLOP) and bytes_moved (byte) must have shapes that fit together: {error}") from None
+            raise ValueError(
+                f"flops (FLOP) and bytes_moved (byte) must have shapes that fit together: {error}"
+            ) from None
 
     @property
     def intensity(self):
-        """Arithmetic intensity in FLOP/byte: infinite where nothing is moved, NaN where nothing happens at all."""
+        """Arithmetic intensity in FLOP/byte: infinite where nothing is moved, NaN where nothing
+        happens at all."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return plain(np.divide(self.flops, self.bytes_moved))
 
     def __add__(self, other):
         if isinstance(other, Work):
             return Work(self.flops + other.flops, self.bytes_moved + other.bytes_moved)
-        return self if isinstance(other, int) and other == 0 else NotImplemented  # sum() starts from 0
+        # sum() starts from 0
+        return self if isinstance(other, int) and other == 0 else NotImplemented
 
     __radd__ = __add__
 
@@ -56,21 +63,25 @@ class Work:
     def __str__(self):
         if np.ndim(self.flops) or np.ndim(self.bytes_moved):
             return f"Work of shape {np.broadcast_shapes(np.shape(self.flops), np.shape(self.bytes_moved))}"
-        return (f"{quantity(self.flops, 'FLOP')}, {quantity(self.bytes_moved, 'byte')}, {quantity(self.intensity, 'FLOP/byte')}")
+        return f"{quantity(self.flops, 'FLOP')}, {quantity(self.bytes_moved, 'byte')}, {quantity(self.intensity, 'FLOP/byte')}"
 
 
 def fused(*works, bytes_moved):
-    """The works as one kernel: the same FLOP, but only `bytes_moved` (byte) cross memory. ValueError where that is more than apart."""
+    """The works as one kernel: the same FLOP, but only `bytes_moved` (byte) cross memory.
+    ValueError where that is more than apart."""
     if not works or not all(isinstance(work, Work) for work in works):
         raise ValueError(f"fused takes one Work or more; got {works!r}")
     apart = reduce(add, works)
     if np.any(number("bytes_moved", bytes_moved, "byte", least=0) > np.asarray(apart.bytes_moved)):
-        raise ValueError(f"bytes_moved must be at most what the works move apart, {apart.bytes_moved} byte; got {bytes_moved}")
+        raise ValueError(
+            f"bytes_moved must be at most what the works move apart, {apart.bytes_moved} byte; got {bytes_moved}"
+        )
     return Work(apart.flops, bytes_moved)
 
 
 def attainable_performance(intensity, peak_flops, bandwidth):
-    """FLOP/s under the roof: min(peak_flops, bandwidth * intensity). Takes FLOP/byte, FLOP/s and byte/s; all broadcast."""
+    """FLOP/s under the roof: min(peak_flops, bandwidth * intensity). Takes FLOP/byte, FLOP/s and
+    byte/s; all broadcast."""
     intensity = number("intensity", intensity, "FLOP/byte", least=0, finite=False)
     peak = number("peak_flops", peak_flops, "FLOP/s", above=0)
     return plain(np.minimum(peak, number("bandwidth", bandwidth, "byte/s", above=0) * intensity))
@@ -78,7 +89,8 @@ def attainable_performance(intensity, peak_flops, bandwidth):
 
 @dataclass(frozen=True)
 class Bound:
-    """The least times (s) in which a machine can do a Work, and which of the two limits it. Arrays where the Work has arrays."""
+    """The least times (s) in which a machine can do a Work, and which of the two limits it. Arrays
+    where the Work has arrays."""
 
     work: Work
     peak_flops: float
@@ -101,8 +113,11 @@ class Bound:
 
     @property
     def bound_by(self):
-        """"compute" where intensity >= ridge point, else "memory"; cross-multiplied, so that a point on the ridge counts as compute."""
-        verdict = np.where(at_least_ridge(self.work, self.peak_flops, self.bandwidth), "compute", "memory")
+        """ "compute" where intensity >= ridge point, else "memory"; cross-multiplied, so that a
+        point on the ridge counts as compute."""
+        verdict = np.where(
+            at_least_ridge(self.work, self.peak_flops, self.bandwidth), "compute", "memory"
+        )
         return str(verdict) if verdict.ndim == 0 else verdict
 
     @property
@@ -117,7 +132,8 @@ class Bound:
 
 
 def bound(work, machine, precision, level="DRAM"):
-    """The Bound of a Work on a machine (or its name) at one precision, with the bytes counted at one memory level."""
+    """The Bound of a Work on a machine (or its name) at one precision, with the bytes counted at
+    one memory level."""
     if not isinstance(work, Work):
         raise ValueError(f"work must be a Work(flops, bytes_moved); got {work!r}")
     machine = as_machine(machine)
@@ -125,7 +141,8 @@ def bound(work, machine, precision, level="DRAM"):
 
 
 def time_in_sequence(works, machine, precision, level="DRAM"):
-    """Seconds at least for several Works one after the other: the sum of their bounds, with no overlap from one to the next."""
+    """Seconds at least for several Works one after the other: the sum of their bounds, with no
+    overlap from one to the next."""
     return sum(bound(work, machine, precision, level).time for work in works)
 
 

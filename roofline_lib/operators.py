@@ -1,8 +1,9 @@
 """The compulsory Work of operators: every operand crosses memory once, which no schedule can beat.
 
-Sizes are whole numbers of elements, or arrays of them that broadcast. Each function returns a Work, and raises ValueError for a size that
-is no positive whole number, UnknownName for an unknown precision. BLAS: Lawson and others, 1979, doi:10.1145/355841.355847; level 3:
-Dongarra and others, 1990, doi:10.1145/77626.79170.
+Sizes are whole numbers of elements, or arrays of them that broadcast. Each function returns a Work,
+and raises ValueError for a size that is no positive whole number, UnknownName for an unknown
+precision. BLAS: Lawson and others, 1979, doi:10.1145/355841.355847; level 3: Dongarra and others,
+1990, doi:10.1145/77626.79170.
 """
 
 import numpy as np
@@ -20,7 +21,8 @@ def dot(n, precision="fp32"):
 
 
 def nrm2(n, precision="fp32"):
-    """Euclidean norm of n numbers: 2n FLOP (the square root left out); one vector in, one number out."""
+    """Euclidean norm of n numbers: 2n FLOP (the square root left out); one vector in, one number
+    out."""
     n = size("n", n)
     return Work(2 * n, bytes_per_element(precision) * (n + 1))
 
@@ -44,14 +46,17 @@ def trsv(n, precision="fp32"):
 
 
 def gemm(m, n, k, precision="fp32", *, a=None, b=None, c=None, beta=0):
-    """C[m, n] = A[m, k] @ B[k, n] + beta C: 2mnk FLOP; A and B in, C out, and C in as well where beta is not 0.
+    """C[m, n] = A[m, k] @ B[k, n] + beta C: 2mnk FLOP; A and B in, C out, and C in as well where
+    beta is not 0.
 
     `a`, `b`, `c` are the precisions of single matrices where they differ from `precision`.
     """
     m, n, k = size("m", m), size("n", n), size("k", k)
     width_a, width_b, width_c = _widths(precision, a=a, b=b, c=c)
     reads_and_writes_of_c = np.where(number("beta", beta, "no unit") != 0, 2.0, 1.0)
-    return Work(2 * m * n * k, width_a * m * k + width_b * k * n + width_c * m * n * reads_and_writes_of_c)
+    return Work(
+        2 * m * n * k, width_a * m * k + width_b * k * n + width_c * m * n * reads_and_writes_of_c
+    )
 
 
 def trsm(m, n, precision="fp32"):
@@ -67,59 +72,119 @@ def syrk(n, k, precision="fp32"):
 
 
 def elementwise(n, precision="fp32", reads=2, writes=1, flops_per_element=1):
-    """One pass over n positions, `reads` arrays in and `writes` arrays out. The default is C = A + B."""
+    """One pass over n positions, `reads` arrays in and `writes` arrays out. The default is C = A +
+    B."""
     n = size("n", n)
     passes = number("reads", reads, "arrays", least=0) + number("writes", writes, "arrays", least=0)
-    return Work(n * number("flops_per_element", flops_per_element, "FLOP", least=0), bytes_per_element(precision) * n * passes)
+    return Work(
+        n * number("flops_per_element", flops_per_element, "FLOP", least=0),
+        bytes_per_element(precision) * n * passes,
+    )
 
 
 def softmax(rows, cols, precision="fp32"):
-    """Softmax along each row: 5 FLOP an element (maximum, subtract, exponential, sum, divide); one array in, one out."""
+    """Softmax along each row: 5 FLOP an element (maximum, subtract, exponential, sum, divide); one
+    array in, one out."""
     n = size("rows", rows) * size("cols", cols)
     return Work(5 * n, bytes_per_element(precision) * 2 * n)
 
 
 def layer_norm(rows, cols, precision="fp32"):
-    """LayerNorm of each row: 7 FLOP an element (sum, subtract, square, sum, scale, gain, bias); array, gain and bias in, array out."""
+    """LayerNorm of each row: 7 FLOP an element (sum, subtract, square, sum, scale, gain, bias);
+    array, gain and bias in, array out."""
     n, cols = size("rows", rows) * size("cols", cols), size("cols", cols)
     return Work(7 * n, bytes_per_element(precision) * (2 * n + 2 * cols))
 
 
 def rms_norm(rows, cols, precision="fp32"):
-    """RMSNorm of each row: 4 FLOP an element (square, sum, scale, gain); array and gain in, array out."""
+    """RMSNorm of each row: 4 FLOP an element (square, sum, scale, gain); array and gain in, array
+    out."""
     n, cols = size("rows", rows) * size("cols", cols), size("cols", cols)
     return Work(4 * n, bytes_per_element(precision) * (2 * n + cols))
 
 
-def conv2d(batch, height, width, in_channels, out_channels, kernel, precision="fp32", *, stride=1, padding=0):
-    """2-D convolution, square `kernel`: 2 kernel^2 in_channels FLOP an output number; image and weights in, image out."""
-    batch, height, width, kernel = size("batch", batch), size("height", height), size("width", width), size("kernel", kernel)
+def conv2d(
+    batch,
+    height,
+    width,
+    in_channels,
+    out_channels,
+    kernel,
+    precision="fp32",
+    *,
+    stride=1,
+    padding=0,
+):
+    """2-D convolution, square `kernel`: 2 kernel^2 in_channels FLOP an output number; image and
+    weights in, image out."""
+    batch, height, width, kernel = (
+        size("batch", batch),
+        size("height", height),
+        size("width", width),
+        size("kernel", kernel),
+    )
     channels_in, channels_out = size("in_channels", in_channels), size("out_channels", out_channels)
-    stride, padding = size("stride", stride), number("padding", padding, "elements", least=0, whole=True)
-    out_height, out_width = (np.floor((side + 2 * padding - kernel) / stride) + 1 for side in (height, width))
+    stride, padding = (
+        size("stride", stride),
+        number("padding", padding, "elements", least=0, whole=True),
+    )
+    out_height, out_width = (
+        np.floor((side + 2 * padding - kernel) / stride) + 1 for side in (height, width)
+    )
     if np.any(out_height < 1) or np.any(out_width < 1):
-        raise ValueError(f"kernel must fit into the padded image (elements); got kernel {kernel} for {height} x {width}, padding {padding}")
+        raise ValueError(
+            f"kernel must fit into the padded image (elements); got kernel {kernel} for {height} x {width}, padding {padding}"
+        )
     outputs = batch * out_height * out_width * channels_out
     weights = kernel**2 * channels_in * channels_out
-    return Work(2 * kernel**2 * channels_in * outputs,
-                bytes_per_element(precision) * (batch * height * width * channels_in + weights + outputs))
+    return Work(
+        2 * kernel**2 * channels_in * outputs,
+        bytes_per_element(precision) * (batch * height * width * channels_in + weights + outputs),
+    )
 
 
-def attention(batch, heads, kv_heads, query_tokens, context, head_dim, precision="bf16", flash=False, causal=False, *, kv=None):
-    """softmax(Q K^T) V for all heads: 4 batch heads query_tokens context head_dim FLOP, those of the two matrix products.
+def attention(
+    batch,
+    heads,
+    kv_heads,
+    query_tokens,
+    context,
+    head_dim,
+    precision="bf16",
+    flash=False,
+    causal=False,
+    *,
+    kv=None,
+):
+    """softmax(Q K^T) V for all heads: 4 batch heads query_tokens context head_dim FLOP, those of
+    the two matrix products.
 
-    Softmax's own FLOP (5 a score) are left out. `context` counts the keys, the queries' own among them; with `causal` the queries are the
-    last of them and the exact fraction 1 - (query_tokens - 1)/(2 context) of the work is left. Bytes: Q, K, V in and O out; unless `flash`,
-    scores and probabilities are each written and read, 4 passes over the full rectangle. `kv` is the precision of K and V where it differs.
-    FlashAttention: Dao and others, 2022, arXiv:2205.14135.
+    Softmax's own FLOP (5 a score) are left out. `context` counts the keys, the queries' own among
+    them; with `causal` the queries are the last of them and the exact fraction 1 - (query_tokens -
+    1)/(2 context) of the work is left. Bytes: Q, K, V in and O out; unless `flash`, scores and
+    probabilities are each written and read, 4 passes over the full rectangle. `kv` is the precision
+    of K and V where it differs. FlashAttention: Dao and others, 2022, arXiv:2205.14135.
     """
-    batch, heads, kv_heads = size("batch", batch, "sequences"), size("heads", heads, "heads"), size("kv_heads", kv_heads, "heads")
-    queries, context = size("query_tokens", query_tokens, "tokens"), size("context", context, "tokens")
-    head_dim, flash, causal = size("head_dim", head_dim), switch("flash", flash), switch("causal", causal)
+    batch, heads, kv_heads = (
+        size("batch", batch, "sequences"),
+        size("heads", heads, "heads"),
+        size("kv_heads", kv_heads, "heads"),
+    )
+    queries, context = (
+        size("query_tokens", query_tokens, "tokens"),
+        size("context", context, "tokens"),
+    )
+    head_dim, flash, causal = (
+        size("head_dim", head_dim),
+        switch("flash", flash),
+        switch("causal", causal),
+    )
     if np.any(heads % kv_heads):
         raise ValueError(f"kv_heads must divide heads; got {kv_heads} for {heads} heads")
     if causal and np.any(queries > context):
-        raise ValueError(f"context (tokens) must count the queries' own keys too, so be at least query_tokens, {queries}; got {context}")
+        raise ValueError(
+            f"context (tokens) must count the queries' own keys too, so be at least query_tokens, {queries}; got {context}"
+        )
     fraction = 1 - (queries - 1) / (2 * context) if causal else 1.0
     s, (s_kv,) = bytes_per_element(precision), _widths(precision, kv=kv)
     bytes_moved = batch * head_dim * (2 * heads * queries * s + 2 * kv_heads * context * s_kv)
@@ -129,7 +194,8 @@ def attention(batch, heads, kv_heads, query_tokens, context, head_dim, precision
 
 
 def critical_size(machine, precision, exact=False):
-    """Smallest n at which an n x n x n product (all three matrices counted) reaches the ridge point; `exact` gives the real root."""
+    """Smallest n at which an n x n x n product (all three matrices counted) reaches the ridge
+    point; `exact` gives the real root."""
     machine = as_machine(machine)
     root = 1.5 * bytes_per_element(precision) * machine.ridge_point(precision)
     if switch("exact", exact):
@@ -138,32 +204,44 @@ def critical_size(machine, precision, exact=False):
 
 
 def critical_batch(n, k, machine, precision, *, a=None, b=None, c=None, exact=False):
-    """Smallest batch at which [batch, k] @ [k, n] reaches the ridge point of `precision`; infinite where no batch does.
+    """Smallest batch at which [batch, k] @ [k, n] reaches the ridge point of `precision`; infinite
+    where no batch does.
 
-    All three matrices count, in the precisions `a` (activations in), `b` (weights) and `c` (activations out). n and k may be arrays.
+    All three matrices count, in the precisions `a` (activations in), `b` (weights) and `c`
+    (activations out). n and k may be arrays.
     """
     machine, n, k, exact = as_machine(machine), size("n", n), size("k", k), switch("exact", exact)
     width_a, width_b, width_c = _widths(precision, a=a, b=b, c=c)
     ridge = machine.ridge_point(precision)
-    grows = 2 * n * k - ridge * (width_a * k + width_c * n)  # FLOP less ridge * byte, for each row of the batch
-    reachable = grows > 1e-12 * n * k  # less is rounding: the intensity then tends to the ridge and never gets there
+    # FLOP less ridge * byte, for each row of the batch
+    grows = 2 * n * k - ridge * (width_a * k + width_c * n)
+    # less is rounding: the intensity then tends to the ridge and never gets there
+    reachable = grows > 1e-12 * n * k
     root = np.where(reachable, ridge * width_b * n * k / np.where(reachable, grows, 1), np.inf)
-    found = root if exact else _smallest(root, lambda m: gemm(m, n, k, precision, a=a, b=b, c=c), machine, precision)
+    found = (
+        root
+        if exact
+        else _smallest(root, lambda m: gemm(m, n, k, precision, a=a, b=b, c=c), machine, precision)
+    )
     if np.ndim(found):
         return found
     return float(found) if exact or np.isinf(found) else int(found)
 
 
 def _smallest(root, work, machine, precision):
-    """The whole number at the real root of intensity = ridge, put right where rounding moved it across the ridge; infinite stays so."""
+    """The whole number at the real root of intensity = ridge, put right where rounding moved it
+    across the ridge; infinite stays so."""
     finite = np.isfinite(root)
     n = np.maximum(1.0, np.ceil(np.where(finite, root, 1.0)) - 1)
-    for _ in range(3):  # one step is enough, except close under the asymptote, where float64 no longer tells neighbours apart
+    # one step is enough, except close under the asymptote, where float64 no longer tells neighbours
+    # apart
+    for _ in range(3):
         n = n + (finite & ~at_least_ridge(work(n), machine.peak(precision), machine.bandwidth()))
     return np.where(finite, n, np.inf)
 
 
 def _widths(precision, **others):
-    """Bytes per element of the matrices whose precision may differ from the product's: None means that it does not."""
+    """Bytes per element of the matrices whose precision may differ from the product's: None means
+    that it does not."""
     s = bytes_per_element(precision)
     return [s if other is None else bytes_of(argument, other) for argument, other in others.items()]

@@ -2,17 +2,32 @@
 
 from roofline_lib.text import unknown
 
-# tf32 is a way of multiplying, not of storing: its operands lie in memory as fp32. The MX formats share one 8-bit scale among 32 elements
+# tf32 is a way of multiplying, not of storing: its operands lie in memory as fp32. The MX formats
+# share one 8-bit scale among 32 elements
 # (OCP Microscaling Formats 1.0, 2023); nvfp4 shares one 8-bit scale among 16.
-_BYTES = {"fp64": 8.0, "fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5, "fp4": 0.5,
-          "mxfp8": 8.25 / 8, "mxfp4": 4.25 / 8, "nvfp4": 4.5 / 8}
+_BYTES = {
+    "fp64": 8.0,
+    "fp32": 4.0,
+    "tf32": 4.0,
+    "bf16": 2.0,
+    "fp16": 2.0,
+    "fp8": 1.0,
+    "int8": 1.0,
+    "int4": 0.5,
+    "fp4": 0.5,
+    "mxfp8": 8.25 / 8,
+    "mxfp4": 4.25 / 8,
+    "nvfp4": 4.5 / 8,
+}
 
 PRECISIONS = tuple(_BYTES)
-_SAID = {"bfloat": "bf", "float": "fp", "half": "fp16", "single": "fp32", "double": "fp64"}  # in numpy, torch and C
+# in numpy, torch and C
+_SAID = {"bfloat": "bf", "float": "fp", "half": "fp16", "single": "fp32", "double": "fp64"}
 
 
 def bytes_per_element(precision):
-    """Bytes that one element takes in memory (float): fp64 8, fp32 4, bf16 2, int4 0.5, mxfp4 0.53125. UnknownName for any other."""
+    """Bytes that one element takes in memory (float): fp64 8, fp32 4, bf16 2, int4 0.5, mxfp4
+    0.53125. UnknownName for any other."""
     return bytes_of("precision", precision)
 
 

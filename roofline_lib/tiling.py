@@ -1,6 +1,8 @@
-"""Tiled matrix products on two memories, fast and slow: their traffic, its lower bound, and what tiles waste.
+"""Tiled matrix products on two memories, fast and slow: their traffic, its lower bound, and what
+tiles waste.
 
-I/O bound: Hong and Kung, 1981, doi:10.1145/800076.802486; its constant: Smith and others, 2019, arXiv:1702.02017.
+I/O bound: Hong and Kung, 1981, doi:10.1145/800076.802486; its constant: Smith and others, 2019,
+arXiv:1702.02017.
 """
 
 from dataclasses import dataclass
@@ -13,9 +15,11 @@ from roofline_lib.text import number, plain, size
 
 
 def tiled_gemm(m, n, k, tile, precision="fp32"):
-    """Work of C[m, n] = A @ B by output tiles, at the tile's own memory level. `tile` is b, or (tile_m, tile_n); arrays broadcast.
+    """Work of C[m, n] = A @ B by output tiles, at the tile's own memory level. `tile` is b, or
+    (tile_m, tile_n); arrays broadcast.
 
-    A is read once for each column of tiles, B once for each row of tiles, C written once: s (ceil(n/tile_n) mk + ceil(m/tile_m) kn + mn).
+    A is read once for each column of tiles, B once for each row of tiles, C written once: s
+    (ceil(n/tile_n) mk + ceil(m/tile_m) kn + mn).
     """
     m, n, k, (tile_m, tile_n) = size("m", m), size("n", n), size("k", k), _sides(tile)
     elements = np.ceil(n / tile_n) * m * k + np.ceil(m / tile_m) * k * n + m * n
@@ -23,24 +27,36 @@ def tiled_gemm(m, n, k, tile, precision="fp32"):
 
 
 def naive_gemm(m, n, k, precision="fp32"):
-    """Work of three plain loops with nothing kept: two operands fetched for each multiply-add, C written once in the end."""
+    """Work of three plain loops with nothing kept: two operands fetched for each multiply-add, C
+    written once in the end."""
     m, n, k = size("m", m), size("n", n), size("k", k)
     return Work(2 * m * n * k, bytes_per_element(precision) * (2 * m * n * k + m * n))
 
 
 def io_lower_bound(m, n, k, fast_elements):
-    """Elements that any schedule must move when fast memory holds `fast_elements`: max(mk + kn + mn, 2mnk/sqrt(S) - 2S)."""
-    m, n, k, fast = size("m", m), size("n", n), size("k", k), number("fast_elements", fast_elements, "elements", above=0)
+    """Elements that any schedule must move when fast memory holds `fast_elements`: max(mk + kn +
+    mn, 2mnk/sqrt(S) - 2S)."""
+    m, n, k, fast = (
+        size("m", m),
+        size("n", n),
+        size("k", k),
+        number("fast_elements", fast_elements, "elements", above=0),
+    )
     return plain(np.maximum(m * k + k * n + m * n, 2 * m * n * k / np.sqrt(fast) - 2 * fast))
 
 
 def tile_memory(tile, precision="fp32", *, tile_k=None, accumulate="fp32", buffers=2):
     """Bytes of fast memory that one output tile needs.
 
-    Without `tile_k`: the tile of C with one column of A and one row of B, (tile_m tile_n + tile_m + tile_n) s. With it: C's tile in the
-    `accumulate` precision and `buffers` panels of A and of B that are `tile_k` deep.
+    Without `tile_k`: the tile of C with one column of A and one row of B, (tile_m tile_n + tile_m +
+    tile_n) s. With it: C's tile in the `accumulate` precision and `buffers` panels of A and of B
+    that are `tile_k` deep.
     """
-    (tile_m, tile_n), s, s_acc = _sides(tile), bytes_per_element(precision), bytes_of("accumulate", accumulate)
+    (tile_m, tile_n), s, s_acc = (
+        _sides(tile),
+        bytes_per_element(precision),
+        bytes_of("accumulate", accumulate),
+    )
     buffers = size("buffers", buffers, "panels")
     if tile_k is None:
         return (tile_m * tile_n + tile_m + tile_n) * s
@@ -54,20 +70,23 @@ def tile_count(m, n, tile):
 
 
 def tile_efficiency(m, n, tile):
-    """Share (0 to 1) of the tiles' area that lies inside the m x n matrix: the rest is padding, computed in vain."""
+    """Share (0 to 1) of the tiles' area that lies inside the m x n matrix: the rest is padding,
+    computed in vain."""
     tile_m, tile_n = _sides(tile)
     return size("m", m) * size("n", n) / (tile_count(m, n, tile) * tile_m * tile_n)
 
 
 def wave_efficiency(tiles, units):
-    """Share (0 to 1) of the units that are busy when `tiles` equal tiles run in waves of `units`: 109 tiles on 108 units, 0.505."""
+    """Share (0 to 1) of the units that are busy when `tiles` equal tiles run in waves of `units`:
+    109 tiles on 108 units, 0.505."""
     tiles, units = size("tiles", tiles, "tiles"), size("units", units, "multiprocessors")
     return plain(tiles / (np.ceil(tiles / units) * units))
 
 
 @dataclass(frozen=True)
 class CountedProduct:
-    """A product that was really tiled, and what it really copied: bytes in and out of fast memory, and the most held there at once."""
+    """A product that was really tiled, and what it really copied: bytes in and out of fast memory,
+    and the most held there at once."""
 
     product: np.ndarray
     bytes_moved: int
@@ -75,27 +94,37 @@ class CountedProduct:
 
 
 def counted_tiled_product(a, b, tile, tile_k=1):
-    """a @ b by tiles, each slice copied into `fast` before use; the bytes are summed from those copies, with no formula in it.
+    """a @ b by tiles, each slice copied into `fast` before use; the bytes are summed from those
+    copies, with no formula in it.
 
     a [m, k] and b [k, n] are numpy arrays of one dtype. ValueError where the shapes do not meet.
     """
     a, b = np.asarray(a), np.asarray(b)
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or a.dtype != b.dtype or a.dtype.kind not in "iuf" or not a.size * b.size:
-        raise ValueError(f"a and b must be [m, k] and [k, n] of numbers of one dtype; got {a.shape} {a.dtype} and {b.shape} {b.dtype}")
+    if (
+        a.ndim != 2
+        or b.ndim != 2
+        or a.shape[1] != b.shape[0]
+        or a.dtype != b.dtype
+        or a.dtype.kind not in "iuf"
+        or not a.size * b.size
+    ):
+        raise ValueError(
+            f"a and b must be [m, k] and [k, n] of numbers of one dtype; got {a.shape} {a.dtype} and {b.shape} {b.dtype}"
+        )
     (m, k), n = a.shape, b.shape[1]
     tile_m, tile_n = (int(side) for side in _sides(tile, single=True))
     tile_k = int(size("tile_k", tile_k, single=True))
     product, moved, held = np.empty((m, n), a.dtype), 0, 0
     for top in range(0, m, tile_m):
         for left in range(0, n, tile_n):
-            fast_c = np.zeros(product[top:top + tile_m, left:left + tile_n].shape, a.dtype)
+            fast_c = np.zeros(product[top : top + tile_m, left : left + tile_n].shape, a.dtype)
             for start in range(0, k, tile_k):
-                fast_a = a[top:top + tile_m, start:start + tile_k].copy()
-                fast_b = b[start:start + tile_k, left:left + tile_n].copy()
+                fast_a = a[top : top + tile_m, start : start + tile_k].copy()
+                fast_b = b[start : start + tile_k, left : left + tile_n].copy()
                 moved += fast_a.nbytes + fast_b.nbytes
                 held = max(held, fast_a.nbytes + fast_b.nbytes + fast_c.nbytes)
                 fast_c += fast_a @ fast_b
-            product[top:top + tile_m, left:left + tile_n] = fast_c
+            product[top : top + tile_m, left : left + tile_n] = fast_c
             moved += fast_c.nbytes
     return CountedProduct(product, moved, held)
 

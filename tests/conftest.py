@@ -1,4 +1,5 @@
-"""hypothesis draws the same examples in each `make test`, so that a red run means a changed library; `make test-all` draws new ones."""
+"""hypothesis draws the same examples in each `make test`, so that a red run means a changed
+library; `make test-all` draws new ones."""
 
 import os
 

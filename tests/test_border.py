@@ -1,4 +1,5 @@
-"""The border of every public function: a bad argument gets an error with its name, its unit and what came; every kind of number will do."""
+"""The border of every public function: a bad argument gets an error with its name, its unit and
+what came; every kind of number will do."""
 
 import dataclasses
 import inspect
@@ -10,17 +11,39 @@ import pytest
 import roofline_lib as rl
 
 INF = float("inf")
-NO_NUMBER = ["96", b"96", None, True, np.True_, [True, 96], 96 + 1j, float("nan"), [], np.array([]), [[1], [2, 3]], {}, object(),
-             [96, None], np.datetime64("2020"), "x" * 200]
+NO_NUMBER = [
+    "96",
+    b"96",
+    None,
+    True,
+    np.True_,
+    [True, 96],
+    96 + 1j,
+    float("nan"),
+    [],
+    np.array([]),
+    [[1], [2, 3]],
+    {},
+    object(),
+    [96, None],
+    np.datetime64("2020"),
+    "x" * 200,
+]
 REFUSED = {  # beside what is no number at all
-    "size": [-1, 0, 2.5, INF, [96, 0], [96, 2.5], np.int8(-5)], "count": [-1, 2.5, INF], "positive": [-1.0, 0, INF, [1e9, 0.0]],
-    "amount": [-1, INF, -INF], "ratio": [-1, -INF], "any": [INF]}
+    "size": [-1, 0, 2.5, INF, [96, 0], [96, 2.5], np.int8(-5)],
+    "count": [-1, 2.5, INF],
+    "positive": [-1.0, 0, INF, [1e9, 0.0]],
+    "amount": [-1, INF, -INF],
+    "ratio": [-1, -INF],
+    "any": [INF],
+}
 E, HEADS, POSITIVE = "elements size", "heads size", "positive"
 WIDTH, BATCH, TOKENS = "precision", "sequences size", "tokens size"
 MODEL = rl.Transformer(2, 64, 4, 2, 16, 128, 100, experts=4, experts_per_token=2)
 SPECIAL = MODEL.prefill, MODEL.decode, rl.transformer("deepseek-v3").decode
 
-# function, good arguments, and for each argument its unit and kind; a star marks one that takes a single number, no array; "name" a word.
+# function, good arguments, and for each argument its unit and kind; a star marks one that takes a
+# single number, no array; "name" a word.
 CALLS = [
     (rl.dot, dict(n=96, precision="bf16"), dict(n=E, precision="name")),
     (rl.nrm2, dict(n=96, precision="bf16"), dict(n=E, precision="name")),
@@ -29,86 +52,321 @@ CALLS = [
     (rl.trsv, dict(n=96, precision="bf16"), dict(n=E, precision="name")),
     (rl.trsm, dict(m=96, n=80, precision="bf16"), dict(m=E, n=E, precision="name")),
     (rl.syrk, dict(n=96, k=80, precision="bf16"), dict(n=E, k=E, precision="name")),
-    (rl.gemm, dict(m=96, n=80, k=120, precision="bf16", a="fp8", b="int4", c="fp32", beta=1),
-     dict(m=E, n=E, k=E, precision="name", a="name", b="name", c="name", beta="no unit any")),
-    (rl.elementwise, dict(n=96, precision="bf16", reads=2, writes=1, flops_per_element=3),
-     dict(n=E, precision="name", reads="arrays amount", writes="arrays amount", flops_per_element="FLOP amount")),
+    (
+        rl.gemm,
+        dict(m=96, n=80, k=120, precision="bf16", a="fp8", b="int4", c="fp32", beta=1),
+        dict(m=E, n=E, k=E, precision="name", a="name", b="name", c="name", beta="no unit any"),
+    ),
+    (
+        rl.elementwise,
+        dict(n=96, precision="bf16", reads=2, writes=1, flops_per_element=3),
+        dict(
+            n=E,
+            precision="name",
+            reads="arrays amount",
+            writes="arrays amount",
+            flops_per_element="FLOP amount",
+        ),
+    ),
     (rl.softmax, dict(rows=96, cols=80, precision="bf16"), dict(rows=E, cols=E, precision="name")),
-    (rl.layer_norm, dict(rows=96, cols=80, precision="bf16"), dict(rows=E, cols=E, precision="name")),
+    (
+        rl.layer_norm,
+        dict(rows=96, cols=80, precision="bf16"),
+        dict(rows=E, cols=E, precision="name"),
+    ),
     (rl.rms_norm, dict(rows=96, cols=80, precision="bf16"), dict(rows=E, cols=E, precision="name")),
-    (rl.conv2d, dict(batch=100, height=96, width=80, in_channels=100, out_channels=120, kernel=9, precision="bf16", stride=3, padding=2),
-     dict(batch=E, height=E, width=E, in_channels=E, out_channels=E, kernel=E, precision="name", stride=E, padding="elements count")),
-    (rl.attention, dict(batch=100, heads=96, kv_heads=24, query_tokens=80, context=100, head_dim=120, precision="bf16", flash=True,
-                        causal=True, kv="fp8"),
-     dict(batch=BATCH, heads=HEADS, kv_heads=HEADS, query_tokens=TOKENS, context=TOKENS, head_dim=E, precision="name", flash="switch",
-          causal="switch", kv="name")),
-    (rl.critical_size, dict(machine="house chip", precision="bf16", exact=False), dict(machine="name", precision="name", exact="switch")),
-    (rl.critical_batch, dict(n=120, k=127, machine="T4", precision="fp16", a="fp8", b="int4", c="fp8", exact=False),
-     dict(n=E, k=E, machine="name", precision="name", a="name", b="name", c="name", exact="switch")),
-    (rl.Work, dict(flops=100, bytes_moved=120), dict(flops="FLOP amount", bytes_moved="byte amount")),
-    (rl.attainable_performance, dict(intensity=100, peak_flops=120, bandwidth=3),
-     dict(intensity="FLOP/byte ratio", peak_flops="FLOP/s positive", bandwidth="byte/s positive")),
-    (rl.bound, dict(work=rl.Work(1, 1), machine="house chip", precision="bf16", level="DRAM"),
-     dict(work="object", machine="name", precision="name", level="name")),
-    (rl.tiled_gemm, dict(m=96, n=80, k=120, tile=50, precision="bf16"), dict(m=E, n=E, k=E, tile=E, precision="name")),
-    (rl.naive_gemm, dict(m=96, n=80, k=120, precision="bf16"), dict(m=E, n=E, k=E, precision="name")),
-    (rl.io_lower_bound, dict(m=96, n=80, k=120, fast_elements=100), dict(m=E, n=E, k=E, fast_elements="elements positive")),
-    (rl.tile_memory, dict(tile=96, precision="bf16", tile_k=80, accumulate="bf16", buffers=3),
-     dict(tile=E, precision="name", tile_k=E, accumulate="name", buffers="panels size")),
+    (
+        rl.conv2d,
+        dict(
+            batch=100,
+            height=96,
+            width=80,
+            in_channels=100,
+            out_channels=120,
+            kernel=9,
+            precision="bf16",
+            stride=3,
+            padding=2,
+        ),
+        dict(
+            batch=E,
+            height=E,
+            width=E,
+            in_channels=E,
+            out_channels=E,
+            kernel=E,
+            precision="name",
+            stride=E,
+            padding="elements count",
+        ),
+    ),
+    (
+        rl.attention,
+        dict(
+            batch=100,
+            heads=96,
+            kv_heads=24,
+            query_tokens=80,
+            context=100,
+            head_dim=120,
+            precision="bf16",
+            flash=True,
+            causal=True,
+            kv="fp8",
+        ),
+        dict(
+            batch=BATCH,
+            heads=HEADS,
+            kv_heads=HEADS,
+            query_tokens=TOKENS,
+            context=TOKENS,
+            head_dim=E,
+            precision="name",
+            flash="switch",
+            causal="switch",
+            kv="name",
+        ),
+    ),
+    (
+        rl.critical_size,
+        dict(machine="house chip", precision="bf16", exact=False),
+        dict(machine="name", precision="name", exact="switch"),
+    ),
+    (
+        rl.critical_batch,
+        dict(n=120, k=127, machine="T4", precision="fp16", a="fp8", b="int4", c="fp8", exact=False),
+        dict(
+            n=E, k=E, machine="name", precision="name", a="name", b="name", c="name", exact="switch"
+        ),
+    ),
+    (
+        rl.Work,
+        dict(flops=100, bytes_moved=120),
+        dict(flops="FLOP amount", bytes_moved="byte amount"),
+    ),
+    (
+        rl.attainable_performance,
+        dict(intensity=100, peak_flops=120, bandwidth=3),
+        dict(
+            intensity="FLOP/byte ratio", peak_flops="FLOP/s positive", bandwidth="byte/s positive"
+        ),
+    ),
+    (
+        rl.bound,
+        dict(work=rl.Work(1, 1), machine="house chip", precision="bf16", level="DRAM"),
+        dict(work="object", machine="name", precision="name", level="name"),
+    ),
+    (
+        rl.tiled_gemm,
+        dict(m=96, n=80, k=120, tile=50, precision="bf16"),
+        dict(m=E, n=E, k=E, tile=E, precision="name"),
+    ),
+    (
+        rl.naive_gemm,
+        dict(m=96, n=80, k=120, precision="bf16"),
+        dict(m=E, n=E, k=E, precision="name"),
+    ),
+    (
+        rl.io_lower_bound,
+        dict(m=96, n=80, k=120, fast_elements=100),
+        dict(m=E, n=E, k=E, fast_elements="elements positive"),
+    ),
+    (
+        rl.tile_memory,
+        dict(tile=96, precision="bf16", tile_k=80, accumulate="bf16", buffers=3),
+        dict(tile=E, precision="name", tile_k=E, accumulate="name", buffers="panels size"),
+    ),
     (rl.tile_count, dict(m=96, n=80, tile=50), dict(m=E, n=E, tile=E)),
     (rl.tile_efficiency, dict(m=96, n=80, tile=50), dict(m=E, n=E, tile=E)),
-    (rl.wave_efficiency, dict(tiles=96, units=80), dict(tiles="tiles size", units="multiprocessors size")),
-    (rl.counted_tiled_product, dict(a=np.ones((5, 4)), b=np.ones((4, 6)), tile=2, tile_k=3),
-     dict(a="object", b="object", tile="elements size*", tile_k="elements size*")),
-    (rl.count_misses, dict(addresses=range(0, 900, 4), capacity=120, line=10, ways=4),
-     dict(addresses="object", capacity="byte size*", line="byte size*", ways="lines a set size*")),
-    (rl.loop_addresses, dict(n=5, order="ijk", pitch=7, bytes_per_element=4),
-     dict(n="elements size*", order="name", pitch="elements size*", bytes_per_element="byte size*")),
-    (rl.loop_misses, dict(n=5, order="ijk", capacity=120, line=15, ways=4, pitch=7, bytes_per_element=4),
-     dict(n="elements size*", order="name", capacity="byte size*", line="byte size*", ways="lines a set size*", pitch="elements size*",
-          bytes_per_element="byte size*")),
-    (rl.chain_cost, dict(dims=(96, 80, 120, 3), order=((0, 1), 2), precision="bf16"),
-     dict(dims="object", order="object", precision="name")),
-    (rl.best_chain_order, dict(dims=(96, 80, 120, 3), minimise="flops", precision="bf16"),
-     dict(dims="object", minimise="name", precision="name")),
+    (
+        rl.wave_efficiency,
+        dict(tiles=96, units=80),
+        dict(tiles="tiles size", units="multiprocessors size"),
+    ),
+    (
+        rl.counted_tiled_product,
+        dict(a=np.ones((5, 4)), b=np.ones((4, 6)), tile=2, tile_k=3),
+        dict(a="object", b="object", tile="elements size*", tile_k="elements size*"),
+    ),
+    (
+        rl.count_misses,
+        dict(addresses=range(0, 900, 4), capacity=120, line=10, ways=4),
+        dict(
+            addresses="object", capacity="byte size*", line="byte size*", ways="lines a set size*"
+        ),
+    ),
+    (
+        rl.loop_addresses,
+        dict(n=5, order="ijk", pitch=7, bytes_per_element=4),
+        dict(
+            n="elements size*", order="name", pitch="elements size*", bytes_per_element="byte size*"
+        ),
+    ),
+    (
+        rl.loop_misses,
+        dict(n=5, order="ijk", capacity=120, line=15, ways=4, pitch=7, bytes_per_element=4),
+        dict(
+            n="elements size*",
+            order="name",
+            capacity="byte size*",
+            line="byte size*",
+            ways="lines a set size*",
+            pitch="elements size*",
+            bytes_per_element="byte size*",
+        ),
+    ),
+    (
+        rl.chain_cost,
+        dict(dims=(96, 80, 120, 3), order=((0, 1), 2), precision="bf16"),
+        dict(dims="object", order="object", precision="name"),
+    ),
+    (
+        rl.best_chain_order,
+        dict(dims=(96, 80, 120, 3), minimise="flops", precision="bf16"),
+        dict(dims="object", minimise="name", precision="name"),
+    ),
     (rl.chain_orders, dict(count=4), dict(count="matrices size*")),
-    (rl.strassen, dict(n=96, levels=3, precision="bf16"), dict(n=E, levels="levels size*", precision="name")),
+    (
+        rl.strassen,
+        dict(n=96, levels=3, precision="bf16"),
+        dict(n=E, levels="levels size*", precision="name"),
+    ),
     (rl.transformer, dict(name="gpt-3"), dict(name="name")),
     (rl.machine, dict(name="T4"), dict(name="name")),
-    (rl.decode_tokens_per_second, dict(bytes_per_step=100, bandwidth=120, batch=3),
-     dict(bytes_per_step="byte positive", bandwidth="byte/s positive", batch=BATCH)),
-    (rl.peak_flops, dict(units=96, lanes=120, clock=100, flops_per_lane=2),
-     dict(units="multiprocessors or cores size", lanes="lanes a unit size", clock="Hz positive",
-          flops_per_lane="FLOP a lane and cycle positive")),
-    (rl.clock_from, dict(performance=100, units=96, lanes=120, flops_per_lane=2),
-     dict(performance="FLOP/s positive", units="multiprocessors or cores size", lanes="lanes a unit size",
-          flops_per_lane="FLOP a lane and cycle positive")),
-    (rl.memory_bandwidth, dict(clock=100, bus_bits=120, transfers_per_clock=2),
-     dict(clock="Hz positive", bus_bits="bit size", transfers_per_clock="transfers positive")),
-    (rl.training_flops, dict(parameters=100, tokens=120), dict(parameters="parameters positive", tokens=TOKENS)),
-    (rl.training_memory, dict(model=MODEL, micro_batch=100, tokens=120, keep="everything"),
-     dict(model="object", micro_batch=BATCH, tokens=TOKENS, keep="name")),
-    (rl.training_step, dict(model=MODEL, micro_batch=100, tokens=120, accumulation=3, keep="layer inputs"),
-     dict(model="object", micro_batch=BATCH, tokens=TOKENS, accumulation="micro-batches size", keep="name")),
+    (
+        rl.decode_tokens_per_second,
+        dict(bytes_per_step=100, bandwidth=120, batch=3),
+        dict(bytes_per_step="byte positive", bandwidth="byte/s positive", batch=BATCH),
+    ),
+    (
+        rl.peak_flops,
+        dict(units=96, lanes=120, clock=100, flops_per_lane=2),
+        dict(
+            units="multiprocessors or cores size",
+            lanes="lanes a unit size",
+            clock="Hz positive",
+            flops_per_lane="FLOP a lane and cycle positive",
+        ),
+    ),
+    (
+        rl.clock_from,
+        dict(performance=100, units=96, lanes=120, flops_per_lane=2),
+        dict(
+            performance="FLOP/s positive",
+            units="multiprocessors or cores size",
+            lanes="lanes a unit size",
+            flops_per_lane="FLOP a lane and cycle positive",
+        ),
+    ),
+    (
+        rl.memory_bandwidth,
+        dict(clock=100, bus_bits=120, transfers_per_clock=2),
+        dict(clock="Hz positive", bus_bits="bit size", transfers_per_clock="transfers positive"),
+    ),
+    (
+        rl.training_flops,
+        dict(parameters=100, tokens=120),
+        dict(parameters="parameters positive", tokens=TOKENS),
+    ),
+    (
+        rl.training_memory,
+        dict(model=MODEL, micro_batch=100, tokens=120, keep="everything"),
+        dict(model="object", micro_batch=BATCH, tokens=TOKENS, keep="name"),
+    ),
+    (
+        rl.training_step,
+        dict(model=MODEL, micro_batch=100, tokens=120, accumulation=3, keep="layer inputs"),
+        dict(
+            model="object",
+            micro_batch=BATCH,
+            tokens=TOKENS,
+            accumulation="micro-batches size",
+            keep="name",
+        ),
+    ),
     (rl.bytes_per_element, dict(precision="bf16"), dict(precision="name")),
-    (rl.quantity, dict(value=100, unit="byte", digits=4), dict(value="byte any*", unit="object", digits="digits size*")),
-    (rl.Machine, dict(name="mine", peaks={"fp32": 100}, bandwidths={"DRAM": 120}, capacities={"DRAM": 100}, units=100),
-     dict(name="object", peaks="object", bandwidths="object", capacities="object", units="multiprocessors or cores size*")),
-    (rl.Transformer, dict(layers=3, d_model=96, heads=12, kv_heads=4, head_dim=8, d_ff=100, vocab=120, experts=5, experts_per_token=2,
-                          dense_layers=1, norms_per_layer=3, gated=True),
-     dict.fromkeys(("layers", "d_model", "heads", "kv_heads", "head_dim", "d_ff", "vocab", "experts", "experts_per_token"), "count size*")
-     | dict(dense_layers="count count*", norms_per_layer="count count*", gated="switch")),
-    *((step, dict(batch=100, weights="int4", kv="fp8", activations="bf16") | {second: 120},
-       {"batch": BATCH, second: TOKENS, "weights": "name", "kv": "name", "activations": "name"})
-      for step, second in zip(SPECIAL, ("tokens", "context", "context"), strict=True)),
+    (
+        rl.quantity,
+        dict(value=100, unit="byte", digits=4),
+        dict(value="byte any*", unit="object", digits="digits size*"),
+    ),
+    (
+        rl.Machine,
+        dict(
+            name="mine",
+            peaks={"fp32": 100},
+            bandwidths={"DRAM": 120},
+            capacities={"DRAM": 100},
+            units=100,
+        ),
+        dict(
+            name="object",
+            peaks="object",
+            bandwidths="object",
+            capacities="object",
+            units="multiprocessors or cores size*",
+        ),
+    ),
+    (
+        rl.Transformer,
+        dict(
+            layers=3,
+            d_model=96,
+            heads=12,
+            kv_heads=4,
+            head_dim=8,
+            d_ff=100,
+            vocab=120,
+            experts=5,
+            experts_per_token=2,
+            dense_layers=1,
+            norms_per_layer=3,
+            gated=True,
+        ),
+        dict.fromkeys(
+            (
+                "layers",
+                "d_model",
+                "heads",
+                "kv_heads",
+                "head_dim",
+                "d_ff",
+                "vocab",
+                "experts",
+                "experts_per_token",
+            ),
+            "count size*",
+        )
+        | dict(dense_layers="count count*", norms_per_layer="count count*", gated="switch"),
+    ),
+    *(
+        (
+            step,
+            dict(batch=100, weights="int4", kv="fp8", activations="bf16") | {second: 120},
+            {
+                "batch": BATCH,
+                second: TOKENS,
+                "weights": "name",
+                "kv": "name",
+                "activations": "name",
+            },
+        )
+        for step, second in zip(SPECIAL, ("tokens", "context", "context"), strict=True)
+    ),
 ]
 IDS = [f"{call[0].__qualname__}-{i}" for i, call in enumerate(CALLS)]
-NUMBERS = [(function, good, argument, *kind.removesuffix("*").rsplit(" ", 1), kind.endswith("*"))
-           for function, good, arguments in CALLS for argument, kind in arguments.items() if " " in kind]
+NUMBERS = [
+    (function, good, argument, *kind.removesuffix("*").rsplit(" ", 1), kind.endswith("*"))
+    for function, good, arguments in CALLS
+    for argument, kind in arguments.items()
+    if " " in kind
+]
 NUMBER_IDS = [f"{row[0].__qualname__}-{row[2]}-{i}" for i, row in enumerate(NUMBERS)]
 
 
-@pytest.mark.parametrize(("function", "good", "argument", "unit", "kind", "single"), NUMBERS, ids=NUMBER_IDS)
+@pytest.mark.parametrize(
+    ("function", "good", "argument", "unit", "kind", "single"), NUMBERS, ids=NUMBER_IDS
+)
 def test_bad_number(function, good, argument, unit, kind, single):
     default = inspect.signature(function).parameters[argument].default
     for bad in NO_NUMBER + REFUSED[kind] + [np.array([2, 3])] * single:
@@ -119,26 +377,60 @@ def test_bad_number(function, good, argument, unit, kind, single):
         with pytest.raises(ValueError) as error:
             function(**good | {argument: bad})
         message = str(error.value)
-        assert message.startswith(argument) and f"({unit})" in message and repr(bad)[:77] in message, message
+        assert (
+            message.startswith(argument) and f"({unit})" in message and repr(bad)[:77] in message
+        ), message
 
 
-@pytest.mark.parametrize(("function", "good", "argument", "unit", "kind", "single"), NUMBERS, ids=NUMBER_IDS)
+@pytest.mark.parametrize(
+    ("function", "good", "argument", "unit", "kind", "single"), NUMBERS, ids=NUMBER_IDS
+)
 def test_every_kind_of_number_will_do(function, good, argument, unit, kind, single):
     value, expected = good[argument], plain(function(**good))
-    kinds = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float16, np.float32, float, int]
+    kinds = [
+        np.int8,
+        np.uint8,
+        np.int16,
+        np.uint16,
+        np.int32,
+        np.uint32,
+        np.int64,
+        np.uint64,
+        np.float16,
+        np.float32,
+        float,
+        int,
+    ]
     for convert in kinds:
         for given in (convert(value), np.asarray(convert(value))):
             assert plain(function(**good | {argument: given})) == expected, (convert, given)
         if not single:  # an int8 array would overflow at 128 if anything were computed in it
             many = plain(function(**good | {argument: np.full((2, 1), convert(value))}))
-            np.testing.assert_array_equal(np.broadcast_arrays(*many), np.broadcast_to(np.reshape(expected, (-1, 1, 1)), (len(many), 2, 1)))
+            np.testing.assert_array_equal(
+                np.broadcast_arrays(*many),
+                np.broadcast_to(np.reshape(expected, (-1, 1, 1)), (len(many), 2, 1)),
+            )
 
 
-WORDS = [(function, good, argument) for function, good, arguments in CALLS for argument, kind in arguments.items() if kind == "name"]
-SWITCHES = [(function, good, argument) for function, good, arguments in CALLS for argument, kind in arguments.items() if kind == "switch"]
+WORDS = [
+    (function, good, argument)
+    for function, good, arguments in CALLS
+    for argument, kind in arguments.items()
+    if kind == "name"
+]
+SWITCHES = [
+    (function, good, argument)
+    for function, good, arguments in CALLS
+    for argument, kind in arguments.items()
+    if kind == "switch"
+]
 
 
-@pytest.mark.parametrize(("function", "good", "argument"), WORDS, ids=[f"{row[0].__qualname__}-{row[2]}" for row in WORDS])
+@pytest.mark.parametrize(
+    ("function", "good", "argument"),
+    WORDS,
+    ids=[f"{row[0].__qualname__}-{row[2]}" for row in WORDS],
+)
 def test_bad_name(function, good, argument):
     for bad in ("fp12", "", "x" * 200, 3, 0.5, True, [], {}, None, object(), np.ones(2)):
         if bad is None and inspect.signature(function).parameters[argument].default is None:
@@ -146,12 +438,18 @@ def test_bad_name(function, good, argument):
         with pytest.raises(ValueError) as error:
             function(**good | {argument: bad})
         message = str(error.value)
-        assert (argument in message or function.__name__ + " " in message) and repr(bad)[:77] in message, message
+        assert (argument in message or function.__name__ + " " in message) and repr(bad)[
+            :77
+        ] in message, message
         if isinstance(bad, str):
             assert isinstance(error.value, KeyError) and "choose one of" in message
 
 
-@pytest.mark.parametrize(("function", "good", "argument"), SWITCHES, ids=[f"{row[0].__qualname__}-{row[2]}" for row in SWITCHES])
+@pytest.mark.parametrize(
+    ("function", "good", "argument"),
+    SWITCHES,
+    ids=[f"{row[0].__qualname__}-{row[2]}" for row in SWITCHES],
+)
 def test_bad_switch(function, good, argument):
     for bad in (0, 1, None, "yes", [], np.array([True])):
         with pytest.raises(ValueError, match=f"^{argument} must be True or False; got "):
@@ -159,23 +457,85 @@ def test_bad_switch(function, good, argument):
     function(**good | {argument: np.True_})
 
 
-@pytest.mark.parametrize(("function", "argument", "bad"), [
-    (rl.bound, "work", [3, None, (1, 2), "work"]), (rl.count_misses, "addresses", [3, None, "abc", [0, -4], [0.5], ["0"], [None]]),
-    (rl.counted_tiled_product, "a", [3, None, np.ones(4), np.ones((5, 3)), np.ones((5, 4), np.float32), np.ones((0, 4)), [["x"] * 4] * 5]),
-    (rl.counted_tiled_product, "b", [3, None, np.ones(4), np.ones((3, 6)), np.ones((4, 6), bool), np.ones((4, 0))]),
-    (rl.chain_cost, "dims", [3, None, (), (5,), "abcd", (96, 80, 0, 3), (96, 2.5, 9, 9), (96, True, 9, 9)]),
-    (rl.chain_cost, "order", [None, 0, (0, 1), ((0, 1), 3), ((0, 1), 1), ((1, 0), 2), (0, 1, 2), ("AB", "C"), ((0, 1), True), ((-1, 0), 1),
-                              0.0]),
-    (rl.best_chain_order, "dims", [3, None, (), (5,), "abcd", (96, np.array([8, 9]), 9)]),
-    (rl.Machine, "name", [None, 3, ""]), (rl.Machine, "capacities", [None, 3, [1], {"DRAM": 0}]),
-    (rl.Machine, "peaks", [None, {}, [], 3, {"fp32": 0}, {"fp32": []}, {"fp32": "20 TFLOP/s"}, {"fp12": 3}, {"fp32": [rl.Peak(-1)]}]),
-    (rl.Machine, "bandwidths", [None, {}, 3, {"DRAM": -1}, {"DRAM": None}, {"DRAM": [1, 2]}]),
-    (rl.Transformer, "heads", [13]), (rl.Transformer, "experts_per_token", [6]), (rl.Transformer, "dense_layers", [4]),
-    (rl.attention, "kv_heads", [25, [24, 25]]), (rl.attention, "context", [79]), (rl.conv2d, "kernel", [85]),
-    (rl.strassen, "n", [90, [96, 90]]), (rl.strassen, "levels", [6, 5000]), (rl.count_misses, "capacity", [30, 130]),
-    (rl.loop_addresses, "pitch", [4]),
-    (rl.quantity, "unit", [3, None, []]), (rl.training_memory, "model", [None, 7e9, "no such model"]),
-    (rl.training_step, "model", [None, 7e9, "no such model"])])
+@pytest.mark.parametrize(
+    ("function", "argument", "bad"),
+    [
+        (rl.bound, "work", [3, None, (1, 2), "work"]),
+        (rl.count_misses, "addresses", [3, None, "abc", [0, -4], [0.5], ["0"], [None]]),
+        (
+            rl.counted_tiled_product,
+            "a",
+            [
+                3,
+                None,
+                np.ones(4),
+                np.ones((5, 3)),
+                np.ones((5, 4), np.float32),
+                np.ones((0, 4)),
+                [["x"] * 4] * 5,
+            ],
+        ),
+        (
+            rl.counted_tiled_product,
+            "b",
+            [3, None, np.ones(4), np.ones((3, 6)), np.ones((4, 6), bool), np.ones((4, 0))],
+        ),
+        (
+            rl.chain_cost,
+            "dims",
+            [3, None, (), (5,), "abcd", (96, 80, 0, 3), (96, 2.5, 9, 9), (96, True, 9, 9)],
+        ),
+        (
+            rl.chain_cost,
+            "order",
+            [
+                None,
+                0,
+                (0, 1),
+                ((0, 1), 3),
+                ((0, 1), 1),
+                ((1, 0), 2),
+                (0, 1, 2),
+                ("AB", "C"),
+                ((0, 1), True),
+                ((-1, 0), 1),
+                0.0,
+            ],
+        ),
+        (rl.best_chain_order, "dims", [3, None, (), (5,), "abcd", (96, np.array([8, 9]), 9)]),
+        (rl.Machine, "name", [None, 3, ""]),
+        (rl.Machine, "capacities", [None, 3, [1], {"DRAM": 0}]),
+        (
+            rl.Machine,
+            "peaks",
+            [
+                None,
+                {},
+                [],
+                3,
+                {"fp32": 0},
+                {"fp32": []},
+                {"fp32": "20 TFLOP/s"},
+                {"fp12": 3},
+                {"fp32": [rl.Peak(-1)]},
+            ],
+        ),
+        (rl.Machine, "bandwidths", [None, {}, 3, {"DRAM": -1}, {"DRAM": None}, {"DRAM": [1, 2]}]),
+        (rl.Transformer, "heads", [13]),
+        (rl.Transformer, "experts_per_token", [6]),
+        (rl.Transformer, "dense_layers", [4]),
+        (rl.attention, "kv_heads", [25, [24, 25]]),
+        (rl.attention, "context", [79]),
+        (rl.conv2d, "kernel", [85]),
+        (rl.strassen, "n", [90, [96, 90]]),
+        (rl.strassen, "levels", [6, 5000]),
+        (rl.count_misses, "capacity", [30, 130]),
+        (rl.loop_addresses, "pitch", [4]),
+        (rl.quantity, "unit", [3, None, []]),
+        (rl.training_memory, "model", [None, 7e9, "no such model"]),
+        (rl.training_step, "model", [None, 7e9, "no such model"]),
+    ],
+)
 def test_what_does_not_fit_together(function, argument, bad):
     good = next(good for call, good, _ in CALLS if call is function)
     for value in bad:
@@ -185,10 +545,33 @@ def test_what_does_not_fit_together(function, argument, bad):
 
 def test_every_public_function_and_argument_is_in_the_table():
     tried = {function: arguments for function, _, arguments in CALLS}
-    elsewhere = {rl.check, rl.Question, rl.Verdict, rl.fused, rl.time_in_sequence, rl.machines, rl.transformers}
-    made_by_the_library = {rl.Bound, rl.Peak, rl.Misses, rl.CountedProduct, rl.ChainCost, rl.TrainingMemory}
-    public = {value for value in vars(rl).values() if callable(value) and value.__module__.startswith("roofline_lib.")}
-    pictures = {value for value in public if value.__module__.startswith(("roofline_lib.explorers", "roofline_lib.drawing"))}
+    elsewhere = {
+        rl.check,
+        rl.Question,
+        rl.Verdict,
+        rl.fused,
+        rl.time_in_sequence,
+        rl.machines,
+        rl.transformers,
+    }
+    made_by_the_library = {
+        rl.Bound,
+        rl.Peak,
+        rl.Misses,
+        rl.CountedProduct,
+        rl.ChainCost,
+        rl.TrainingMemory,
+    }
+    public = {
+        value
+        for value in vars(rl).values()
+        if callable(value) and value.__module__.startswith("roofline_lib.")
+    }
+    pictures = {
+        value
+        for value in public
+        if value.__module__.startswith(("roofline_lib.explorers", "roofline_lib.drawing"))
+    }
     assert public - set(tried) - elsewhere - made_by_the_library - pictures == set()
     for function, arguments in tried.items():
         missing = set(inspect.signature(function).parameters) - set(arguments)
@@ -197,14 +580,20 @@ def test_every_public_function_and_argument_is_in_the_table():
 
 @pytest.mark.parametrize("tile", [(), (8,), (8, 8, 8), (8, 0), ("8", 8), (8, None), ([], 8)])
 def test_bad_pairs_of_tile_sides(tile):
-    for call in (lambda: rl.tiled_gemm(9, 9, 9, tile), lambda: rl.tile_memory(tile), lambda: rl.tile_count(9, 9, tile)):
+    for call in (
+        lambda: rl.tiled_gemm(9, 9, 9, tile),
+        lambda: rl.tile_memory(tile),
+        lambda: rl.tile_count(9, 9, tile),
+    ):
         with pytest.raises(ValueError, match=r"tile.* must .*\(elements\); got"):
             call()
 
 
 def test_counts_beyond_64_bits():
     big = 10**30
-    assert rl.gemm(big, big, big).flops == pytest.approx(2e90) and rl.gemm([big, 1.0], 1, 1).flops[0] == pytest.approx(2e30)
+    assert rl.gemm(big, big, big).flops == pytest.approx(2e90) and rl.gemm([big, 1.0], 1, 1).flops[
+        0
+    ] == pytest.approx(2e30)
     with pytest.raises(ValueError, match=r"flops .*\(FLOP\); got inf"):
         rl.gemm(10**200, 10**200, 10**200)
     with pytest.raises(ValueError, match=r"m must be .*\(elements\)"):

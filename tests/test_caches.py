@@ -8,15 +8,18 @@ from hypothesis import strategies as st
 import roofline_lib as rl
 
 # few different addresses, so that most come back, or many
-ADDRESSES = st.lists(st.integers(0, 20), min_size=40, max_size=200) | st.lists(st.integers(0, 2000), max_size=200)
+ADDRESSES = st.lists(st.integers(0, 20), min_size=40, max_size=200) | st.lists(
+    st.integers(0, 2000), max_size=200
+)
 
 
 def misses_by_stack_distance(addresses, line, lines):
-    """Fully associative: an access misses if `lines` or more other lines were touched since the last touch of its own."""
+    """Fully associative: an access misses if `lines` or more other lines were touched since the
+    last touch of its own."""
     touched, misses = [address // line for address in addresses], 0
     for now, tag in enumerate(touched):
         before = [i for i in range(now) if touched[i] == tag]
-        misses += not before or len(set(touched[before[-1] + 1:now])) >= lines
+        misses += not before or len(set(touched[before[-1] + 1 : now])) >= lines
     return misses
 
 
@@ -24,34 +27,48 @@ def misses_by_stack_distance(addresses, line, lines):
 def test_one_set_against_stack_distances(addresses, line, ways):
     counted = rl.count_misses(addresses, capacity=line * ways, line=line, ways=ways)
     expected = misses_by_stack_distance(addresses, line, ways)
-    assert (counted.accesses, counted.misses, counted.bytes_moved) == (len(addresses), expected, expected * line)
+    assert (counted.accesses, counted.misses, counted.bytes_moved) == (
+        len(addresses),
+        expected,
+        expected * line,
+    )
 
 
 @given(ADDRESSES, st.sampled_from([1, 16]), st.integers(1, 4), st.integers(1, 8))
 def test_each_set_is_a_small_cache_of_its_own(addresses, line, ways, sets):
     by_set = [[a for a in addresses if a // line % sets == s] for s in range(sets)]
     expected = sum(misses_by_stack_distance(part, line, ways) for part in by_set)
-    assert rl.count_misses(addresses, capacity=line * ways * sets, line=line, ways=ways).misses == expected
+    assert (
+        rl.count_misses(addresses, capacity=line * ways * sets, line=line, ways=ways).misses
+        == expected
+    )
 
 
 @given(ADDRESSES, st.integers(1, 10))
 def test_a_larger_cache_of_one_set_never_misses_more(addresses, ways):
-    assert rl.count_misses(addresses, 16 * ways + 16, 16, ways + 1).misses <= rl.count_misses(addresses, 16 * ways, 16, ways).misses
+    assert (
+        rl.count_misses(addresses, 16 * ways + 16, 16, ways + 1).misses
+        <= rl.count_misses(addresses, 16 * ways, 16, ways).misses
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint64])
 def test_addresses_of_any_width(dtype):
     addresses = np.array([0, 100, 127, 0, 64], dtype)
-    assert rl.count_misses(addresses, 8 * 1024, line=1024) == rl.count_misses(addresses.tolist(), 8 * 1024, line=1024)
+    assert rl.count_misses(addresses, 8 * 1024, line=1024) == rl.count_misses(
+        addresses.tolist(), 8 * 1024, line=1024
+    )
 
 
 @pytest.mark.parametrize("order", ["ijk", "ikj"])
 def test_loops_touch_what_a_real_product_touches(order):
-    """The same nest over a recording array: reads of A and B and writes of C in order, but for the operand that a register keeps."""
+    """The same nest over a recording array: reads of A and B and writes of C in order, but for the
+    operand that a register keeps."""
     n, seen = 4, []
     for i in range(n):
         for outer in range(n):
-            inner = [(i, k, outer) if order == "ijk" else (i, outer, k) for k in range(n)]  # (i, k, j) each time
+            # (i, k, j) each time
+            inner = [(i, k, outer) if order == "ijk" else (i, outer, k) for k in range(n)]
             if order == "ikj":
                 seen.append(4 * (i * n + outer))
             for row, k, j in inner:
@@ -69,7 +86,8 @@ def test_a_cache_that_holds_everything_misses_each_line_once(order):
 
 
 def test_ikj_reads_lines_and_ijk_wastes_them():
-    """fp32, 64-byte lines, a cache too small for B: ikj misses one B element in 16, ijk each one."""
+    """fp32, 64-byte lines, a cache too small for B: ikj misses one B element in 16, ijk each
+    one."""
     n = 48
     ijk, ikj = (rl.loop_misses(n, order, capacity=2048, ways=8) for order in ("ijk", "ikj"))
     assert ijk.misses > n**3 and ikj.misses < 1.1 * n**3 / 16 + n * n
@@ -77,9 +95,11 @@ def test_ikj_reads_lines_and_ijk_wastes_them():
 
 
 def test_a_power_of_two_pitch_falls_into_few_sets():
-    """A column of B at n = 64 touches 64 lines, 256 byte apart: in a cache of 16 sets all of them fall into 4. At n + 16 into all 16."""
+    """A column of B at n = 64 touches 64 lines, 256 byte apart: in a cache of 16 sets all of them
+    fall into 4. At n + 16 into all 16."""
     cache = dict(capacity=64 * 8 * 16, line=64, ways=8)
     power, padded = rl.loop_misses(64, "ijk", **cache), rl.loop_misses(64, "ijk", pitch=80, **cache)
     larger = rl.loop_misses(80, "ijk", **cache)
     assert power.accesses == padded.accesses < larger.accesses
-    assert power.misses > 10 * padded.misses and power.misses > 3 * larger.misses  # the larger product misses less
+    # the larger product misses less
+    assert power.misses > 10 * padded.misses and power.misses > 3 * larger.misses

@@ -1,4 +1,5 @@
-"""The chip catalogue and the transformer presets: complete, consistent with themselves, and honest about where they are not."""
+"""The chip catalogue and the transformer presets: complete, consistent with themselves, and honest
+about where they are not."""
 
 import tomllib
 from pathlib import Path
@@ -17,59 +18,104 @@ STATUSES = {"V", "T", "R", "measured", "derived", "defined"}
 @pytest.mark.parametrize("name", CHIPS)
 def test_every_figure_says_where_it_comes_from(name):
     chip = CHIPS[name]
-    assert chip["kind"] in {"GPU", "laptop GPU", "TPU", "CPU", "teaching"} and chip["units"] >= 1 and chip["unit_name"]
+    assert (
+        chip["kind"] in {"GPU", "laptop GPU", "TPU", "CPU", "teaching"}
+        and chip["units"] >= 1
+        and chip["unit_name"]
+    )
     for entry in (*chip["peaks"], *chip["memory"]):
         assert entry["source"] and entry["status"] in STATUSES, entry
     for peak in chip["peaks"]:
         assert peak["dense"] is True and peak["flops"] > 0
         assert "accumulate" in peak or peak["status"] == "measured"
     assert any(entry["level"] == "DRAM" and "bandwidth" in entry for entry in chip["memory"])
-    labels = [(peak["precision"], peak.get("accumulate"), peak.get("unit_kind")) for peak in chip["peaks"]]
+    labels = [
+        (peak["precision"], peak.get("accumulate"), peak.get("unit_kind")) for peak in chip["peaks"]
+    ]
     assert len(set(labels)) == len(labels)
 
 
 def test_the_catalogue_is_wide_enough():
     kinds = [chip["kind"] for chip in CHIPS.values()]
-    assert len(CHIPS) >= 24 and kinds.count("TPU") >= 2 and kinds.count("CPU") >= 2 and kinds.count("laptop GPU") >= 2
+    assert (
+        len(CHIPS) >= 24
+        and kinds.count("TPU") >= 2
+        and kinds.count("CPU") >= 2
+        and kinds.count("laptop GPU") >= 2
+    )
     assert set(CHIPS) == set(rl.machines())
-    for name in ("house chip", "V100 SXM2", "A100 40GB SXM", "A100 80GB SXM", "H100 SXM", "H100 PCIe", "H200 SXM", "B200 SXM", "L40S", "L4",
-                 "T4", "RTX 4090", "RTX 5090", "RTX 5060 Ti", "MI300X", "TPU v5e"):
+    for name in (
+        "house chip",
+        "V100 SXM2",
+        "A100 40GB SXM",
+        "A100 80GB SXM",
+        "H100 SXM",
+        "H100 PCIe",
+        "H200 SXM",
+        "B200 SXM",
+        "L40S",
+        "L4",
+        "T4",
+        "RTX 4090",
+        "RTX 5090",
+        "RTX 5060 Ti",
+        "MI300X",
+        "TPU v5e",
+    ):
         assert rl.machine(name).name == name
 
 
 def test_no_name_means_two_chips():
-    names = [(alias, chip) for chip, record in CHIPS.items() for alias in (chip, *record.get("aliases", ()))]
+    names = [
+        (alias, chip)
+        for chip, record in CHIPS.items()
+        for alias in (chip, *record.get("aliases", ()))
+    ]
     keys = ["".join(ch for ch in alias.lower() if ch not in " -_") for alias, _ in names]
     assert len(set(keys)) == len(keys)
     for alias, chip in names:
         assert rl.machine(alias.upper()).name == chip
-    with pytest.raises(KeyError, match="H100 PCIe"):  # an SXM module or a PCIe card: ask, do not guess
+    # an SXM module or a PCIe card: ask, do not guess
+    with pytest.raises(KeyError, match="H100 PCIe"):
         rl.machine("H100")
 
 
 def counted(chip):
-    """{precision or level: worst relative gap between counted and printed, or None where it cannot be counted}."""
+    """{precision or level: worst relative gap between counted and printed, or None where it cannot
+    be counted}."""
     gaps = {}
     for peak in chip["peaks"]:
         gap = None
         if "clock" in chip and "flop_per_clock_per_unit" in peak:
-            gap = abs(rl.peak_flops(chip["units"], peak["flop_per_clock_per_unit"], chip["clock"], 1) / peak["flops"] - 1)
+            gap = abs(
+                rl.peak_flops(chip["units"], peak["flop_per_clock_per_unit"], chip["clock"], 1)
+                / peak["flops"]
+                - 1
+            )
         worst = gaps.get(peak["precision"], 0.0)
         gaps[peak["precision"]] = None if gap is None or worst is None else max(gap, worst)
     for level in chip["memory"]:
         if "bandwidth" in level:
             gaps[level["level"]] = None
             if "bus_bits" in level:
-                gaps[level["level"]] = abs(rl.memory_bandwidth(level["clock"], level["bus_bits"], level["transfers_per_clock"])
-                                           / level["bandwidth"] - 1)
+                gaps[level["level"]] = abs(
+                    rl.memory_bandwidth(
+                        level["clock"], level["bus_bits"], level["transfers_per_clock"]
+                    )
+                    / level["bandwidth"]
+                    - 1
+                )
     return gaps
 
 
 @pytest.mark.parametrize("name", CHIPS)
 def test_identity(name):
-    """Counted from units and clocks, figures come out as printed to 0.5 %: a miss is listed in the data, a listed one is a miss."""
+    """Counted from units and clocks, figures come out as printed to 0.5 %: a miss is listed in the
+    data, a listed one is a miss."""
     chip, gaps = CHIPS[name], counted(CHIPS[name])
-    assert {key for key, gap in gaps.items() if gap is not None and gap > 0.005} == set(chip.get("identity_exceptions", {}))
+    assert {key for key, gap in gaps.items() if gap is not None and gap > 0.005} == set(
+        chip.get("identity_exceptions", {})
+    )
     assert {key for key, gap in gaps.items() if gap is None} == set(chip.get("unchecked", {}))
 
 
@@ -87,9 +133,12 @@ def test_identity_sees_a_wrong_figure():
 def test_a_peak_with_its_own_clock_is_counted_by_it(name):
     for peak in CHIPS[name]["peaks"]:
         if "clock" in peak:
-            got = rl.peak_flops(CHIPS[name]["units"], peak["flop_per_clock_per_unit"], peak["clock"], 1)
+            got = rl.peak_flops(
+                CHIPS[name]["units"], peak["flop_per_clock_per_unit"], peak["clock"], 1
+            )
             assert got == pytest.approx(peak["flops"], rel=1e-3)
-            assert peak["precision"] in CHIPS[name]["identity_exceptions"]  # else there were no reason to give a clock of its own
+            # else there were no reason to give a clock of its own
+            assert peak["precision"] in CHIPS[name]["identity_exceptions"]
 
 
 def test_known_conflicts_are_kept():
@@ -98,13 +147,26 @@ def test_known_conflicts_are_kept():
 
     assert "60 MiB" in said("H200 SXM") and "50 MB" in said("H200 SXM")
     assert "800 GiB/s" in said("TPU v5e") and "3.5 GHz" in said("TPU v6e") and "733" in said("L40S")
-    assert "7.672" in CHIPS["B200 SXM"]["identity_exceptions"]["DRAM"] and "2.11" in CHIPS["B200 SXM"]["identity_exceptions"]["fp32"]
+    assert (
+        "7.672" in CHIPS["B200 SXM"]["identity_exceptions"]["DRAM"]
+        and "2.11" in CHIPS["B200 SXM"]["identity_exceptions"]["fp32"]
+    )
 
 
-@pytest.mark.parametrize("name, precision, ridge", [
-    ("A100 40GB SXM", "fp32", 12.54), ("A100 80GB SXM", "bf16", 153.0), ("H100 SXM", "bf16", 295.3), ("house chip", "bf16", 150.0),
-    ("TPU v5e", "bf16", 240.5), ("MI300X", "bf16", 246.7), ("RTX 4090", "fp16", 163.9), ("V100 SXM2", "fp16", 138.9),
-    ("L40S", "bf16", 419.0)])
+@pytest.mark.parametrize(
+    "name, precision, ridge",
+    [
+        ("A100 40GB SXM", "fp32", 12.54),
+        ("A100 80GB SXM", "bf16", 153.0),
+        ("H100 SXM", "bf16", 295.3),
+        ("house chip", "bf16", 150.0),
+        ("TPU v5e", "bf16", 240.5),
+        ("MI300X", "bf16", 246.7),
+        ("RTX 4090", "fp16", 163.9),
+        ("V100 SXM2", "fp16", 138.9),
+        ("L40S", "bf16", 419.0),
+    ],
+)
 def test_ridge_points_as_published(name, precision, ridge):
     assert rl.machine(name).ridge_point(precision) == pytest.approx(ridge, rel=5e-4)
 
@@ -122,7 +184,11 @@ def test_printing_one_chip_says_all(name):
     chip, text = CHIPS[name], catalogue_text.description(name.lower().replace(" ", "-"))
     for entry in (*chip["peaks"], *chip["memory"]):
         assert entry["source"] in text
-    for note in (*chip.get("conflicts", ()), *chip.get("identity_exceptions", {}).values(), *chip.get("unchecked", {}).values()):
+    for note in (
+        *chip.get("conflicts", ()),
+        *chip.get("identity_exceptions", {}).values(),
+        *chip.get("unchecked", {}).values(),
+    ):
         assert note in text
     recalled = sum(entry["status"] == "R" for entry in (*chip["peaks"], *chip["memory"]))
     assert text.count("NOT VERIFIED") == recalled
@@ -130,7 +196,9 @@ def test_printing_one_chip_says_all(name):
 
 def test_the_command(capsys):
     assert catalogue_text.main([]) == 0 and "house chip" in capsys.readouterr().out
-    assert catalogue_text.main(["h100", "pcie"]) == 0 and capsys.readouterr().out.startswith("H100 PCIe: GPU, 114 SMs, 1.755 GHz")
+    assert catalogue_text.main(["h100", "pcie"]) == 0 and capsys.readouterr().out.startswith(
+        "H100 PCIe: GPU, 114 SMs, 1.755 GHz"
+    )
     assert catalogue_text.main(["--help"]) == 0 and "usage" in capsys.readouterr().out
     assert catalogue_text.main(["RTX 4091"]) == 2
     said = capsys.readouterr()
@@ -149,12 +217,26 @@ def test_presets_cover_the_kinds():
     assert set(MODELS) == set(rl.transformers()) and len(MODELS) >= 12
     models = [rl.transformer(name) for name in MODELS]
     assert sum(m.experts > 1 for m in models) >= 3 and sum(m.kv_lora_rank > 0 for m in models) >= 2
-    assert sum(m.kv_heads == 1 for m in models) >= 1 and sum(1 < m.kv_heads < m.heads for m in models) >= 3
+    assert (
+        sum(m.kv_heads == 1 for m in models) >= 1
+        and sum(1 < m.kv_heads < m.heads for m in models) >= 3
+    )
     assert sum(m.kv_heads == m.heads and not m.kv_lora_rank for m in models) >= 2
 
 
-@pytest.mark.parametrize("name, expected", [
-    ("llama-2-7b", 524288), ("llama-2-70b", 327680), ("llama-3-8b", 131072), ("mixtral-8x7b", 131072), ("gemma-2b", 18432),
-    ("deepseek-v2-lite", 27 * 576 * 2), ("deepseek-v3", 61 * 576 * 2), ("gpt-oss-120b", 73728), ("gpt-3", 4718592)])
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("llama-2-7b", 524288),
+        ("llama-2-70b", 327680),
+        ("llama-3-8b", 131072),
+        ("mixtral-8x7b", 131072),
+        ("gemma-2b", 18432),
+        ("deepseek-v2-lite", 27 * 576 * 2),
+        ("deepseek-v3", 61 * 576 * 2),
+        ("gpt-oss-120b", 73728),
+        ("gpt-3", 4718592),
+    ],
+)
 def test_kv_bytes_are_exact(name, expected):
     assert rl.transformer(name).kv_bytes_per_token("bf16") == expected

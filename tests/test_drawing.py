@@ -30,15 +30,24 @@ def test_roofs_are_the_attainable_performance_and_bend_at_the_ridge(name):
     for precision in precisions:
         x, y = drawn.roofs[precision].get_data()
         ridge = machine.ridge_point(precision)
-        assert np.allclose(y, rl.attainable_performance(x, machine.peak(precision), machine.bandwidth()))
-        assert np.isclose(x[1], ridge) and np.isclose(y[1], machine.peak(precision)) and np.isclose(y[-1], y[1])
+        assert np.allclose(
+            y, rl.attainable_performance(x, machine.peak(precision), machine.bandwidth())
+        )
+        assert (
+            np.isclose(x[1], ridge)
+            and np.isclose(y[1], machine.peak(precision))
+            and np.isclose(y[-1], y[1])
+        )
         assert np.allclose(drawn.ridge_marks[precision].get_xdata(), ridge)
     x, y = drawn.memory.get_data()
     assert np.allclose(y, machine.bandwidth() * x)
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
     assert left < x[0] * 1.001 and x[1] < right and low <= y[0] * 1.001 and y[1] < high
     assert ax.get_xscale() == ax.get_yscale() == "log"
-    assert ax.get_xlabel() == "arithmetic intensity (FLOP/byte)" and ax.get_ylabel() == "performance (FLOP/s)"
+    assert (
+        ax.get_xlabel() == "arithmetic intensity (FLOP/byte)"
+        and ax.get_ylabel() == "performance (FLOP/s)"
+    )
 
 
 def test_named_points_stand_under_the_first_roof_and_measured_ones_where_they_were_measured():
@@ -47,57 +56,104 @@ def test_named_points_stand_under_the_first_roof_and_measured_ones_where_they_we
     assert list(drawn.points) == [*WORKS, "measured"]
     for name, work in WORKS.items():
         (x,), (y,) = drawn.points[name].get_data()
-        assert (x, y) == (work.intensity, rl.bound(work, "A100 40GB SXM", "fp32").attainable_performance)
+        assert (x, y) == (
+            work.intensity,
+            rl.bound(work, "A100 40GB SXM", "fp32").attainable_performance,
+        )
     assert drawn.points["measured"].get_data() == ([measured[0].intensity], [9e12])
     texts = [text.get_text() for text in drawn.labels]
-    assert {"fp32 19.5 TFLOP/s", "bf16 312 TFLOP/s", "DRAM 1.555 TB/s", "gemm", "gemv", "axpy", "measured"} <= set(texts)
+    assert {
+        "fp32 19.5 TFLOP/s",
+        "bf16 312 TFLOP/s",
+        "DRAM 1.555 TB/s",
+        "gemm",
+        "gemv",
+        "axpy",
+        "measured",
+    } <= set(texts)
     assert {" 12.5", " 201"} <= set(texts)
 
 
 def test_one_precision_by_name_and_one_label_for_equal_peaks():
-    drawn = rl.draw_roofline(axes(), rl.Machine(name="mine", peaks={"fp32": 20e12, "tf32": 20e12}, bandwidths={"DRAM": 2e12}), "fp32")
+    drawn = rl.draw_roofline(
+        axes(),
+        rl.Machine(name="mine", peaks={"fp32": 20e12, "tf32": 20e12}, bandwidths={"DRAM": 2e12}),
+        "fp32",
+    )
     assert set(drawn.roofs) == {"fp32"}
-    drawn = rl.draw_roofline(axes(), rl.Machine(name="mine", peaks={"bf16": 2e13, "fp16": 2e13}, bandwidths={"L2": 2e12}), ["bf16", "fp16"],
-                             level="L2")
-    assert drawn.roofs["bf16"] is drawn.roofs["fp16"] and "bf16, fp16 20 TFLOP/s" in [text.get_text() for text in drawn.labels]
+    drawn = rl.draw_roofline(
+        axes(),
+        rl.Machine(name="mine", peaks={"bf16": 2e13, "fp16": 2e13}, bandwidths={"L2": 2e12}),
+        ["bf16", "fp16"],
+        level="L2",
+    )
+    assert drawn.roofs["bf16"] is drawn.roofs["fp16"] and "bf16, fp16 20 TFLOP/s" in [
+        text.get_text() for text in drawn.labels
+    ]
 
 
 def test_names_cover_neither_roofs_nor_one_another():
     ax = axes()
-    drawn = rl.draw_roofline(ax, "A100 40GB SXM", ["fp32"], WORKS | {"softmax": rl.softmax(1024, 1024, "fp32")})
+    drawn = rl.draw_roofline(
+        ax, "A100 40GB SXM", ["fp32"], WORKS | {"softmax": rl.softmax(1024, 1024, "fp32")}
+    )
     renderer = ax.figure.canvas.get_renderer()
-    boxes = [text.get_window_extent(renderer) for text in drawn.labels if text.get_text() in drawn.points]
+    boxes = [
+        text.get_window_extent(renderer) for text in drawn.labels if text.get_text() in drawn.points
+    ]
     x, y = drawn.roofs["fp32"].get_data()
     roof = drawing.sample(ax.transData.transform(np.column_stack([x, y])), 1)
     for i, box in enumerate(boxes):
-        assert not any(box.overlaps(other) for other in boxes[i + 1:])
+        assert not any(box.overlaps(other) for other in boxes[i + 1 :])
         assert not box.count_contains(roof)
 
 
-@pytest.mark.parametrize("bad, message", [
-    ({"machine": "H1000"}, "machine 'H1000' is not known"), ({"precisions": []}, "precisions must name at least one"),
-    ({"precisions": ["fp12"]}, "'fp12'"), ({"works": {"mine": 3.0}}, r"works\['mine'\] must be a Work"),
-    ({"works": {"mine": rl.gemm(np.array([1, 2]), 2, 2)}}, "one number each"), ({"level": "L9"}, "level 'L9'"),
-    ({"works": rl.gemm(2, 2, 2)}, r"works must be a dict name -> Work, such as \{'my job': work\}; got Work\("),
-    ({"works": {1: rl.gemm(2, 2, 2)}}, "works must be a dict name -> Work"), ({"works": []}, "works must be a dict"),
-    ({"works": {"mine": (rl.gemm(2, 2, 2), 0)}}, r"works\['mine'\]\[1\] must be one number above 0 \(FLOP/s\); got 0"),
-    ({"ax": None}, "ax must be the Axes of a figure.*got None"), ({"ax": plt}, "ax must be the Axes .*got <module 'matplotlib.pyplot'")])
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        ({"machine": "H1000"}, "machine 'H1000' is not known"),
+        ({"precisions": []}, "precisions must name at least one"),
+        ({"precisions": ["fp12"]}, "'fp12'"),
+        ({"works": {"mine": 3.0}}, r"works\['mine'\] must be a Work"),
+        ({"works": {"mine": rl.gemm(np.array([1, 2]), 2, 2)}}, "one number each"),
+        ({"level": "L9"}, "level 'L9'"),
+        (
+            {"works": rl.gemm(2, 2, 2)},
+            r"works must be a dict name -> Work, such as \{'my job': work\}; got Work\(",
+        ),
+        ({"works": {1: rl.gemm(2, 2, 2)}}, "works must be a dict name -> Work"),
+        ({"works": []}, "works must be a dict"),
+        (
+            {"works": {"mine": (rl.gemm(2, 2, 2), 0)}},
+            r"works\['mine'\]\[1\] must be one number above 0 \(FLOP/s\); got 0",
+        ),
+        ({"ax": None}, "ax must be the Axes of a figure.*got None"),
+        ({"ax": plt}, "ax must be the Axes .*got <module 'matplotlib.pyplot'"),
+    ],
+)
 def test_bad_arguments_are_named(bad, message):
     with pytest.raises(ValueError, match=message):
         rl.draw_roofline(**({"ax": axes(), "machine": "house chip", "precisions": "fp32"} | bad))
 
 
-CROWD = st.lists(st.tuples(st.floats(0.02, 2e4), st.floats(0.001, 1) | st.just(1.0)), min_size=1, max_size=5)
+CROWD = st.lists(
+    st.tuples(st.floats(0.02, 2e4), st.floats(0.001, 1) | st.just(1.0)), min_size=1, max_size=5
+)
 
 
 @given(CROWD, st.sampled_from(["house chip", "A100 40GB SXM", "T4"]))
 def test_labels_of_roofs_keep_off_points_and_names_keep_off_labels(jobs, machine):
     chip = rl.machine(machine)
-    works = {f"job {i}": (rl.Work(x * 1e6, 1e6), share * rl.attainable_performance(x, chip.peak("fp16"), chip.bandwidth()))
-             for i, (x, share) in enumerate(jobs)}
+    works = {
+        f"job {i}": (
+            rl.Work(x * 1e6, 1e6),
+            share * rl.attainable_performance(x, chip.peak("fp16"), chip.bandwidth()),
+        )
+        for i, (x, share) in enumerate(jobs)
+    }
     ax = axes()
     drawn = rl.draw_roofline(ax, machine, ["fp16"], works)
-    roof, = (text for text in drawn.labels if text.get_text().startswith("fp16"))
+    (roof,) = (text for text in drawn.labels if text.get_text().startswith("fp16"))
     box = roof.get_window_extent()
     for point in drawn.points.values():
         x, y = ax.transData.transform(point.get_xydata()[0])
@@ -108,15 +164,25 @@ def test_labels_of_roofs_keep_off_points_and_names_keep_off_labels(jobs, machine
 
 
 def test_a_name_prints_over_no_label_of_a_roof():
-    """Two jobs just under the second roof, at its right end, where its label stands; one beside the slope's label, one on a ridge's."""
+    """Two jobs just under the second roof, at its right end, where its label stands; one beside the
+    slope's label, one on a ridge's."""
     machine, ax = rl.machine("H100 SXM"), axes()
-    works = {name: (rl.Work(x * 1e6, 1e6), y) for name, x, y in (
-        ("a job with a long name", 2000, 8e14), ("another job", 7000, 7e14), ("on the slope", 2, 5e12), ("at the foot", 250, 1.5e11))}
+    works = {
+        name: (rl.Work(x * 1e6, 1e6), y)
+        for name, x, y in (
+            ("a job with a long name", 2000, 8e14),
+            ("another job", 7000, 7e14),
+            ("on the slope", 2, 5e12),
+            ("at the foot", 250, 1.5e11),
+        )
+    }
     drawn = rl.draw_roofline(ax, machine, ["bf16", "fp32"], works)
     names = [text.get_window_extent() for text in drawn.labels if text.get_text() in works]
     for text in drawn.labels:
         if text.get_text() not in works and not text.get_rotation():
-            assert not any(name.overlaps(text.get_window_extent()) for name in names), text.get_text()
+            assert not any(name.overlaps(text.get_window_extent()) for name in names), (
+                text.get_text()
+            )
 
 
 def test_no_marker_is_cut_at_an_edge():
@@ -131,8 +197,17 @@ def test_intensities_have_plain_numbers():
     ax = axes()
     rl.draw_roofline(ax, "H100 SXM", "bf16", {"tiny": rl.Work(1e-3, 1), "huge": rl.Work(5e7, 1)})
     ticks = [label.get_text() for label in ax.get_xticklabels()]
-    assert {"0.01", "1", "100", "10\u2074"} <= set(ticks) or {"0.001", "0.1", "10", "1000"} <= set(ticks), ticks
-    assert [drawing._tick(10.0**e, None) for e in (-5, -3, -1, 0, 3, 4)] == ["10\u207b\u2075", "0.001", "0.1", "1", "1000", "10\u2074"]
+    assert {"0.01", "1", "100", "10\u2074"} <= set(ticks) or {"0.001", "0.1", "10", "1000"} <= set(
+        ticks
+    ), ticks
+    assert [drawing._tick(10.0**e, None) for e in (-5, -3, -1, 0, 3, 4)] == [
+        "10\u207b\u2075",
+        "0.001",
+        "0.1",
+        "1",
+        "1000",
+        "10\u2074",
+    ]
 
 
 @given(st.lists(st.floats(1e-9, 1e18), min_size=1, max_size=5))
@@ -149,7 +224,11 @@ def _linear(color):
 
 
 def _lab(rgb):
-    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb / (0.9505, 1.0, 1.089)
+    xyz = (
+        np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+        @ rgb
+        / (0.9505, 1.0, 1.089)
+    )
     f = np.where(xyz > 0.008856, np.cbrt(np.maximum(xyz, 0)), 7.787 * xyz + 16 / 116)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
@@ -157,16 +236,36 @@ def _lab(rgb):
 # Machado, Oliveira, Fernandes, IEEE TVCG 15(6), 2009, severity 1.0, on linear RGB.
 SIGHT = {
     "all": np.eye(3),
-    "protanopia": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
-    "deuteranopia": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
-    "tritanopia": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]),
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "tritanopia": np.array(
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ]
+    ),
 }
 
 
 @pytest.mark.parametrize("sight", SIGHT)
 def test_colours_stay_apart_for_every_sight(sight):
     names = ("INK", "MEMORY", "COMPUTE", "ROOM", "OVER")
-    colors = {name: _lab(np.clip(SIGHT[sight] @ _linear(getattr(drawing, name)), 0, 1)) for name in names}
+    colors = {
+        name: _lab(np.clip(SIGHT[sight] @ _linear(getattr(drawing, name)), 0, 1)) for name in names
+    }
     for one in colors:
         for other in colors:
             assert one == other or np.linalg.norm(colors[one] - colors[other]) > 20, (one, other)
@@ -175,6 +274,12 @@ def test_colours_stay_apart_for_every_sight(sight):
 @pytest.mark.parametrize("name", ["INK", "MEMORY", "COMPUTE", "ROOM", "OVER", "FAINT"])
 def test_words_are_readable_on_the_card_and_on_its_tints(name):
     card = _linear(drawing.CARD)
-    for tint in (card, *(0.07 * _linear(getattr(drawing, side)) + 0.93 * card for side in ("MEMORY", "COMPUTE"))):
-        light, dark = (0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2] for c in (tint, _linear(getattr(drawing, name))))
+    for tint in (
+        card,
+        *(0.07 * _linear(getattr(drawing, side)) + 0.93 * card for side in ("MEMORY", "COMPUTE")),
+    ):
+        light, dark = (
+            0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]
+            for c in (tint, _linear(getattr(drawing, name)))
+        )
         assert (light + 0.05) / (dark + 0.05) >= 4.5

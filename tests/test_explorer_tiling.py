@@ -1,4 +1,5 @@
-"""TilingExplorer: what it shows is what the library says, at the ends of every control and anywhere between."""
+"""TilingExplorer: what it shows is what the library says, at the ends of every control and anywhere
+between."""
 
 import math
 import re
@@ -27,12 +28,27 @@ def bars(explorer):
 def agrees(explorer):
     """Every figure shown against the library, from the controls' values alone."""
     now = {name: control.chosen for name, control in explorer.controls.items()}
-    m, n, k, tile, precision = now["m"], now["n"], now["k"], (now["tile_m"], now["tile_n"]), now["precision"]
-    width, tiled, shown = rl.bytes_per_element(precision), rl.tiled_gemm(m, n, k, tile, precision), points(explorer)
+    m, n, k, tile, precision = (
+        now["m"],
+        now["n"],
+        now["k"],
+        (now["tile_m"], now["tile_n"]),
+        now["precision"],
+    )
+    width, tiled, shown = (
+        rl.bytes_per_element(precision),
+        rl.tiled_gemm(m, n, k, tile, precision),
+        points(explorer),
+    )
     least = width * rl.io_lower_bound(m, n, k, now["fast_memory"] / width)
     filled = rl.tile_memory(tile, precision) / now["fast_memory"]
     assert shown["naive"].x == rl.naive_gemm(m, n, k, precision).intensity
-    assert shown["tiles"].x == tiled.intensity <= shown["compulsory"].x == rl.gemm(m, n, k, precision).intensity
+    assert (
+        shown["tiles"].x
+        == tiled.intensity
+        <= shown["compulsory"].x
+        == rl.gemm(m, n, k, precision).intensity
+    )
     if "best" in shown:
         assert shown["best"].x == tiled.flops / least < shown["compulsory"].x
     else:
@@ -40,28 +56,48 @@ def agrees(explorer):
     peak, bandwidth = now["machine"].peak(precision), now["machine"].bandwidth()
     for point in shown.values():
         assert point.y == min(peak, bandwidth * point.x)
-    memory, edge, wave = (bars(explorer)[name] for name in ("fast memory", "edge waste", "wave waste"))
+    memory, edge, wave = (
+        bars(explorer)[name] for name in ("fast memory", "edge waste", "wave waste")
+    )
     assert memory.parts == (filled,)
     assert edge.parts == (1 - rl.tile_efficiency(m, n, tile),)
     assert wave.parts == (1 - rl.wave_efficiency(rl.tile_count(m, n, tile), now["units"]),)
-    assert memory.value.startswith("over: ") == ("too big" in shown["tiles"].label) == shown["tiles"].hollow == (filled > 1)
+    assert (
+        memory.value.startswith("over: ")
+        == ("too big" in shown["tiles"].label)
+        == shown["tiles"].hollow
+        == (filled > 1)
+    )
     assert (", more than the " in explorer.readout) == (filled > 1)
-    assert f"{rl.quantity(tiled.bytes_moved, 'byte')} moved, {rl.quantity(tiled.intensity, 'FLOP/byte')}" in explorer.readout
+    assert (
+        f"{rl.quantity(tiled.bytes_moved, 'byte')} moved, {rl.quantity(tiled.intensity, 'FLOP/byte')}"
+        in explorer.readout
+    )
     assert f"{rl.bound(tiled, now['machine'], precision).bound_by}-bound" in explorer.readout
-    assert all(math.isfinite(x) for shape in explorer.shapes for x in (getattr(shape, "x", 0), getattr(shape, "y", 0)))
+    assert all(
+        math.isfinite(x)
+        for shape in explorer.shapes
+        for x in (getattr(shape, "x", 0), getattr(shape, "y", 0))
+    )
 
 
 def test_readout_in_words():
     assert TilingExplorer("house chip").now.readout == (
         "128 x 128 tiles: 4.36 GB moved, 31.5 FLOP/byte, compute-bound, 66.6 kB of fast memory. "
-        "1,024 tiles on 132 SMs: 0 % of their area lies outside C, 3 % of the waves' places stay empty.")
+        "1,024 tiles on 132 SMs: 0 % of their area lies outside C, 3 % of the waves' places stay empty."
+    )
 
 
-@pytest.mark.parametrize(("tile", "said"), [(240, "99.5 %"), (241, "over: 1.003x"), (256, "over: 1.13x"), (1024, "over: 18x")])
+@pytest.mark.parametrize(
+    ("tile", "said"),
+    [(240, "99.5 %"), (241, "over: 1.003x"), (256, "over: 1.13x"), (1024, "over: 18x")],
+)
 def test_a_full_memory_shows_in_words_and_shape(tile, said):
     explorer = TilingExplorer("house chip", tile_m=tile, tile_n=tile)
     assert bars(explorer)["fast memory"].value == said
-    tips = len(bars(explorer)["fast memory"].shapes(None)) - len(bars(TilingExplorer("house chip"))["fast memory"].shapes(None))
+    tips = len(bars(explorer)["fast memory"].shapes(None)) - len(
+        bars(TilingExplorer("house chip"))["fast memory"].shapes(None)
+    )
     assert tips == (tile > 240)
     agrees(explorer)
 
@@ -86,9 +122,15 @@ def test_nonsense_is_refused_and_nothing_moves(name):
 
 
 changes = st.one_of(
-    *(st.tuples(st.just(name), st.one_of(st.sampled_from(ends), st.integers(*ends))) for name, ends in LIMITS.items()),
+    *(
+        st.tuples(st.just(name), st.one_of(st.sampled_from(ends), st.integers(*ends)))
+        for name, ends in LIMITS.items()
+    ),
     st.tuples(st.just("precision"), st.sampled_from(["fp32", "bf16", "fp8"])),
-    st.tuples(st.just("machine"), st.sampled_from(["house chip", "H100 SXM", "MI300X", "T4", "M1 Max"])))
+    st.tuples(
+        st.just("machine"), st.sampled_from(["house chip", "H100 SXM", "MI300X", "T4", "M1 Max"])
+    ),
+)
 
 
 @given(st.lists(changes, min_size=1, max_size=8))
@@ -110,11 +152,21 @@ def test_every_precision(precision):
 
 def test_a_machine_brings_its_own_memory_and_units():
     explorer = TilingExplorer("house chip", fast_memory=100_000, units=7)
-    assert (explorer.controls["fast_memory"].value, explorer.controls["units"].value) == (100_000, 7)
+    assert (explorer.controls["fast_memory"].value, explorer.controls["units"].value) == (
+        100_000,
+        7,
+    )
     explorer.controls["machine"].value = "A100 40GB SXM"
-    assert (explorer.controls["fast_memory"].value, explorer.controls["units"].value) == (164 * 1024, 108)
-    explorer.controls["machine"].value = "M1 Max"  # no fast memory in the catalogue: what was there stays
-    assert (explorer.controls["fast_memory"].value, explorer.controls["units"].value) == (164 * 1024, 32)
+    assert (explorer.controls["fast_memory"].value, explorer.controls["units"].value) == (
+        164 * 1024,
+        108,
+    )
+    # no fast memory in the catalogue: what was there stays
+    explorer.controls["machine"].value = "M1 Max"
+    assert (explorer.controls["fast_memory"].value, explorer.controls["units"].value) == (
+        164 * 1024,
+        32,
+    )
 
 
 def test_what_the_machine_lacks_must_be_given():
@@ -126,18 +178,25 @@ def test_what_the_machine_lacks_must_be_given():
     agrees(TilingExplorer(bare, fast_memory=65536, units=4))
 
 
-@pytest.mark.parametrize(("bad", "said"), [
-    ({"m": 0}, "m must be a whole number from 1 to 65536"), ({"tile_n": 5000}, "tile_n must be"),
-    ({"fast_memory": 1}, "fast_memory must be"), ({"units": 0}, "units must be"),
-    ({"precision": "fp12"}, "precision 'fp12' is not known; choose one of"),
-    ({"machine": "H1000"}, "machine 'H1000' is not known")])
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"m": 0}, "m must be a whole number from 1 to 65536"),
+        ({"tile_n": 5000}, "tile_n must be"),
+        ({"fast_memory": 1}, "fast_memory must be"),
+        ({"units": 0}, "units must be"),
+        ({"precision": "fp12"}, "precision 'fp12' is not known; choose one of"),
+        ({"machine": "H1000"}, "machine 'H1000' is not known"),
+    ],
+)
 def test_bad_arguments_say_what_would_do(bad, said):
     with pytest.raises(ValueError, match=re.escape(said)):
         TilingExplorer(**bad)
 
 
 def test_small_products_have_one_best_point():
-    """Where the whole problem fits, compulsory traffic is the bound, and no second point stands on it."""
+    """Where the whole problem fits, compulsory traffic is the bound, and no second point stands on
+    it."""
     assert "best" not in points(TilingExplorer("house chip", m=436, n=436, k=436))
     assert "best" in points(TilingExplorer("house chip", m=437, n=437, k=437))
 

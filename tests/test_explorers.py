@@ -1,4 +1,5 @@
-"""Explorers without a browser: every control at its ends and at random, the overlay against the axes, what is sent, what is refused."""
+"""Explorers without a browser: every control at its ends and at random, the overlay against the
+axes, what is sent, what is refused."""
 
 import base64
 import io
@@ -25,9 +26,13 @@ from roofline_lib.explorers.stage import WIDTH, Dot, Words, background, svg, to_
 from roofline_lib.explorers.stage import Path as Outline
 from roofline_lib.text import significant
 
-MODULES = {name: module for name, module in rl._LAZY.items() if name.endswith("Explorer") and find_spec(f"roofline_lib.{module}")}
+MODULES = {
+    name: module
+    for name, module in rl._LAZY.items()
+    if name.endswith("Explorer") and find_spec(f"roofline_lib.{module}")
+}
 WITH_FP32 = [name for name in rl.machines() if "fp32" in rl.machine(name).precisions]
-HOSTILE = "<img src=x onerror=alert(1)> & \"quotes\" $\\frac{1}{0}$ '</svg>"
+HOSTILE = '<img src=x onerror=alert(1)> & "quotes" $\\frac{1}{0}$ \'</svg>'
 
 
 @pytest.fixture(scope="module", params=sorted(MODULES))
@@ -50,22 +55,36 @@ def ends(control):
 def anything(control):
     """A strategy for the values of a control."""
     if isinstance(control, Number):
-        number = st.integers(control.low, control.high) if control.whole else st.floats(control.low, control.high)
+        number = (
+            st.integers(control.low, control.high)
+            if control.whole
+            else st.floats(control.low, control.high)
+        )
         return number | st.sampled_from(control.ladder)
     return st.booleans() if isinstance(control, Switch) else st.sampled_from(list(control.options))
 
 
 def sound(explorer):
-    """What holds for every picture: it says something, it is all on the card, it parses, and it is what the controls say."""
-    assert explorer.readout and explorer.readout in repr(explorer) and "nan" not in explorer.readout.lower()
+    """What holds for every picture: it says something, it is all on the card, it parses, and it is
+    what the controls say."""
+    assert (
+        explorer.readout
+        and explorer.readout in repr(explorer)
+        and "nan" not in explorer.readout.lower()
+    )
     tree = overlay(explorer)
     assert tree.find("div").text == explorer.now.readout
-    assert explorer.now.readout in tree.find("svg").attrib["aria-label"] and explorer.now.alt in tree.find("svg").attrib["aria-label"]
+    assert (
+        explorer.now.readout in tree.find("svg").attrib["aria-label"]
+        and explorer.now.alt in tree.find("svg").attrib["aria-label"]
+    )
     assert not [node for node in tree.iter() if "id" in node.attrib]
     for shape in explorer.shapes:
         covered = cover(shape) if not isinstance(shape, Outline) else shape.points
         assert np.isfinite(covered).all(), shape
-        assert (covered >= (-1, -1)).all() and (covered <= (WIDTH + 1, explorer.now.height + 1)).all(), shape
+        assert (covered >= (-1, -1)).all() and (
+            covered <= (WIDTH + 1, explorer.now.height + 1)
+        ).all(), shape
 
 
 def test_every_control_at_its_ends(explorer):
@@ -80,16 +99,26 @@ def test_every_control_at_its_ends(explorer):
 
 @given(data=st.data())
 def test_any_order_of_any_values_ends_in_the_same_picture(explorer, data):
-    for name in data.draw(st.lists(st.sampled_from(sorted(explorer.controls)), min_size=1, max_size=6)):
+    for name in data.draw(
+        st.lists(st.sampled_from(sorted(explorer.controls)), min_size=1, max_size=6)
+    ):
         explorer.controls[name].value = data.draw(anything(explorer.controls[name]), label=name)
     sound(explorer)
-    afresh = type(explorer).scene(**{name: control.chosen for name, control in explorer.controls.items()})
-    assert (explorer.now.readout, explorer.now.alt, explorer.now.axes) == (afresh.readout, afresh.alt, afresh.axes)
+    afresh = type(explorer).scene(
+        **{name: control.chosen for name, control in explorer.controls.items()}
+    )
+    assert (explorer.now.readout, explorer.now.alt, explorer.now.axes) == (
+        afresh.readout,
+        afresh.alt,
+        afresh.axes,
+    )
 
 
 def test_nothing_is_sent_when_nothing_changed(explorer, monkeypatch):
     sent = []
-    monkeypatch.setattr(widgets.Widget, "send_state", lambda self, key=None: sent.append((self, key)))
+    monkeypatch.setattr(
+        widgets.Widget, "send_state", lambda self, key=None: sent.append((self, key))
+    )
     for control in explorer.controls.values():
         control.value = control.value
     monkeypatch.setattr(type(explorer), "scene", None)  # not even asked for
@@ -103,19 +132,29 @@ def test_one_step_sends_the_moving_layer_once_and_no_background(monkeypatch):
     explorer.controls["m"].slider.value += 1
     assert sent.count(explorer.stage.moving) == 1 and explorer.stage.behind not in sent
     assert len(sent) <= 3  # the slider's own value, the typed box, the moving layer
-    assert sent[-1] is explorer.stage.moving  # where the picture is new the box is too, and what is typed next is not written over
+    # where the picture is new the box is too, and what is typed next is not written over
+    assert sent[-1] is explorer.stage.moving
 
 
 def test_stored_picture(explorer):
     bundle = explorer._repr_mimebundle_()
     picture = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
-    assert picture.width == WIDTH and abs(picture.height - explorer.now.height) <= 1  # matplotlib 3.9 rounds down
+    # matplotlib 3.9 rounds down
+    assert picture.width == WIDTH and abs(picture.height - explorer.now.height) <= 1
     assert len(bundle["image/png"]) < 45_000 and len(picture.getcolors()) > 8
-    assert bundle["text/plain"] == repr(explorer) and "application/vnd.jupyter.widget-view+json" in bundle
+    assert (
+        bundle["text/plain"] == repr(explorer)
+        and "application/vnd.jupyter.widget-view+json" in bundle
+    )
 
 
-@given(m=st.integers(1, 65536), n=st.integers(1, 65536), k=st.integers(1, 65536), precision=st.sampled_from(["fp32", "bf16"]),
-       machine=st.sampled_from(["house chip", "A100 40GB SXM", "T4", "MI300X"]))
+@given(
+    m=st.integers(1, 65536),
+    n=st.integers(1, 65536),
+    k=st.integers(1, 65536),
+    precision=st.sampled_from(["fp32", "bf16"]),
+    machine=st.sampled_from(["house chip", "A100 40GB SXM", "T4", "MI300X"]),
+)
 def test_point_and_roofs_lie_where_the_axes_say(m, n, k, precision, machine):
     explorer = rl.GemmExplorer(machine, m, n, k, precision)
     if precision not in rl.machine(machine).precisions:
@@ -123,34 +162,65 @@ def test_point_and_roofs_lie_where_the_axes_say(m, n, k, precision, machine):
     now, ax = explorer.now, background(explorer.now.axes, explorer.now.height)[0].axes[0]
     limit = rl.bound(rl.gemm(m, n, k, precision), machine, precision)
     to_picture = np.array([1, -1]), np.array([0, now.height])
-    spot = ax.transData.transform((limit.work.intensity, limit.attainable_performance)) * to_picture[0] + to_picture[1]
-    circle, = overlay(explorer).iter("circle")
+    spot = (
+        ax.transData.transform((limit.work.intensity, limit.attainable_performance)) * to_picture[0]
+        + to_picture[1]
+    )
+    (circle,) = overlay(explorer).iter("circle")
     assert np.allclose((float(circle.attrib["cx"]), float(circle.attrib["cy"])), spot, atol=0.01)
-    ridge = ax.transData.transform((rl.machine(machine).ridge_point(precision), limit.peak_flops)) * to_picture[0] + to_picture[1]
-    slope, flat = [shape.points for shape in explorer.shapes if isinstance(shape, Outline) and shape.width == 3]
+    ridge = (
+        ax.transData.transform((rl.machine(machine).ridge_point(precision), limit.peak_flops))
+        * to_picture[0]
+        + to_picture[1]
+    )
+    slope, flat = [
+        shape.points for shape in explorer.shapes if isinstance(shape, Outline) and shape.width == 3
+    ]
     assert np.allclose(slope[-1], ridge, atol=1e-6) and np.allclose(flat[0], ridge, atol=1e-6)
-    assert limit.bound_by == ("compute" if spot[0] >= ridge[0] - 1e-6 else "memory") and f"{limit.bound_by}-bound" in explorer.readout
+    assert (
+        limit.bound_by == ("compute" if spot[0] >= ridge[0] - 1e-6 else "memory")
+        and f"{limit.bound_by}-bound" in explorer.readout
+    )
 
 
 def test_pixels_are_those_of_the_axes_own_transform(explorer):
     """Inside the frame and well outside, log axes and linear ones."""
     now = explorer.now
-    for one, ax, pixels in zip(now.axes, background(now.axes, now.height)[0].axes, to_pixels(now.axes, now.height), strict=True):
+    for one, ax, pixels in zip(
+        now.axes,
+        background(now.axes, now.height)[0].axes,
+        to_pixels(now.axes, now.height),
+        strict=True,
+    ):
         ends = ax.transAxes + ax.transData.inverted()
         x, y = ends.transform(np.random.default_rng(1).uniform(-1, 2, (50, 2))).T
-        assert np.allclose(pixels(x, y) * (1, -1) + (0, now.height), ax.transData.transform(np.column_stack([x, y])), atol=1e-6)
+        assert np.allclose(
+            pixels(x, y) * (1, -1) + (0, now.height),
+            ax.transData.transform(np.column_stack([x, y])),
+            atol=1e-6,
+        )
         assert np.allclose(pixels(one.xlim[0], one.ylim[1]), one.frame[:2], atol=1e-6)
 
 
-@given(m=st.integers(1, 65536), n=st.integers(1, 65536), k=st.integers(1, 65536), machine=st.sampled_from(WITH_FP32))
+@given(
+    m=st.integers(1, 65536),
+    n=st.integers(1, 65536),
+    k=st.integers(1, 65536),
+    machine=st.sampled_from(WITH_FP32),
+)
 def test_labels_keep_clear_of_each_other_and_of_the_point(m, n, k, machine):
     shapes = rl.GemmExplorer(machine, m, n, k, "fp32").shapes
-    words, dot = [shape for shape in shapes if isinstance(shape, Words)], next(shape for shape in shapes if isinstance(shape, Dot))
+    words, dot = (
+        [shape for shape in shapes if isinstance(shape, Words)],
+        next(shape for shape in shapes if isinstance(shape, Dot)),
+    )
     for i, one in enumerate(words):
         covered = cover(one)
         assert np.hypot(*(covered - (dot.x, dot.y)).T).min() > 0.8 * dot.radius, one
-        for other in words[i + 1:]:
-            assert np.hypot(*(covered[:, None] - cover(other)[None]).transpose(2, 0, 1)).min() > 1, (one, other)
+        for other in words[i + 1 :]:
+            assert (
+                np.hypot(*(covered[:, None] - cover(other)[None]).transpose(2, 0, 1)).min() > 1
+            ), (one, other)
 
 
 @pytest.mark.parametrize("name", ["A100 40GB SXM", "house chip", "H100 SXM"])
@@ -162,10 +232,18 @@ def test_labels_of_roofs_touch_no_point(name):
         for value in 2 ** np.arange(0, 13):
             explorer.controls[control].value = value
             dots = [shape for shape in explorer.shapes if isinstance(shape, Dot)]
-            roofs = [shape for shape in explorer.shapes if isinstance(shape, Words) and shape.anchor == "middle" and "/s" in shape.text]
+            roofs = [
+                shape
+                for shape in explorer.shapes
+                if isinstance(shape, Words) and shape.anchor == "middle" and "/s" in shape.text
+            ]
             for words in roofs:
                 for dot in dots:
-                    assert np.hypot(*(cover(words) - (dot.x, dot.y)).T).min() > dot.radius + 1, (control, value, words.text)
+                    assert np.hypot(*(cover(words) - (dot.x, dot.y)).T).min() > dot.radius + 1, (
+                        control,
+                        value,
+                        words.text,
+                    )
         explorer.controls[control].value = before
 
 
@@ -192,9 +270,13 @@ def test_two_explorers_live_side_by_side():
 def test_a_refused_number_names_argument_unit_and_range_and_leaves_all_as_it_was(came):
     explorer = rl.GemmExplorer(m=75)
     readout = explorer.readout
-    with pytest.raises(ValueError, match=r"m must be a whole number from 1 to 65536 \(rows of A\); got"):
+    with pytest.raises(
+        ValueError, match=r"m must be a whole number from 1 to 65536 \(rows of A\); got"
+    ):
         explorer.controls["m"].value = came
-    with pytest.raises(ValueError, match=r"m must be a whole number from 1 to 65536 \(rows of A\); got"):
+    with pytest.raises(
+        ValueError, match=r"m must be a whole number from 1 to 65536 \(rows of A\); got"
+    ):
         rl.GemmExplorer(m=came)
     assert explorer.controls["m"].value == 75 and explorer.readout == readout
 
@@ -206,20 +288,28 @@ def test_a_typed_number_is_kept_or_refused_with_a_message():
     assert "m must be a whole number from 1 to 65536 (rows of A); got -3" in control.message.value
     assert control.message.layout.display != "none"
     control.box.value = 76.0
-    assert control.value == 76 and control.message.value == "" and control.message.layout.display == "none"
+    assert (
+        control.value == 76
+        and control.message.value == ""
+        and control.message.layout.display == "none"
+    )
     changes = []
     control.observe(lambda change: changes.append(change.new), "value")
     for typed in (1000, 65536, 1, 75):
         control.box.value = float(typed)
         assert control.value == typed == control.box.value
-    assert changes == [1000, 65536, 1, 75]  # and nothing in between, such as the slider's nearest step
+    # and nothing in between, such as the slider's nearest step
+    assert changes == [1000, 65536, 1, 75]
 
 
 def test_why_a_number_was_not_used_stands_until_anything_else_is():
     explorer = rl.GemmExplorer(m=75)
     control, other = explorer.controls["m"], explorer.controls["k"]
-    for cure in (lambda: setattr(other, "value", other.value + 1), 
-                 lambda: setattr(explorer.controls["precision"].picker, "value", "bf16"), lambda: setattr(control, "value", 76)):
+    for cure in (
+        lambda: setattr(other, "value", other.value + 1),
+        lambda: setattr(explorer.controls["precision"].picker, "value", "bf16"),
+        lambda: setattr(control, "value", 76),
+    ):
         control.box.value = 99999999.0
         assert "got 99999999" in control.message.value and control.message.layout.display != "none"
         cure()
@@ -231,7 +321,9 @@ def test_the_slider_walks_round_numbers_and_only_follows_a_typed_one():
     assert control.ladder[control.slider.value] == 1024 and control.value == 1000
     control.slider.value += 1
     assert control.value == control.box.value == 1280
-    assert log_ladder(1, 20) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20] and log_ladder(100, 100) == [100]
+    assert log_ladder(1, 20) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20] and log_ladder(
+        100, 100
+    ) == [100]
     ladder = np.array(log_ladder(4, 65536))
     assert (ladder[1:] <= 1.25 * ladder[:-1]).all()
 
@@ -255,10 +347,16 @@ def test_a_precision_that_the_machine_lacks_is_said_and_not_replaced():
 
 
 def test_what_would_do_instead_is_a_control_that_the_explorer_has():
-    assert "Set activations to fp16, or choose another machine." in rl.DecodeExplorer(machine="V100 SXM2").readout
+    assert (
+        "Set activations to fp16, or choose another machine."
+        in rl.DecodeExplorer(machine="V100 SXM2").readout
+    )
     said = rl.GemmExplorer("V100 SXM2", precision="bf16").readout
     assert said.endswith("Set precision to fp64 or fp32 or fp16, or choose another machine.")
-    for without in (rl.DecodeExplorer(machine="EPYC 9654"), rl.TrainingExplorer(machine="V100 SXM2")):
+    for without in (
+        rl.DecodeExplorer(machine="EPYC 9654"),
+        rl.TrainingExplorer(machine="V100 SXM2"),
+    ):
         assert without.readout.endswith("Choose another machine.") and "Set " not in without.readout
 
 
@@ -267,30 +365,55 @@ def test_precisions_that_the_machine_lacks_are_marked_and_stay():
     control = explorer.controls["precision"]
 
     def marked():
-        return [one for one, icon in zip(control.options, control.picker.icons, strict=True) if icon]
+        return [
+            one for one, icon in zip(control.options, control.picker.icons, strict=True) if icon
+        ]
 
-    assert marked() == ["fp64", "tf32", "fp8", "int8"] and control.value == control.picker.value == "fp8"
-    assert control.picker.tooltips[0] == "precision fp64: not on this machine" and control.picker.tooltips[1] == "precision fp32"
+    assert (
+        marked() == ["fp64", "tf32", "fp8", "int8"]
+        and control.value == control.picker.value == "fp8"
+    )
+    assert (
+        control.picker.tooltips[0] == "precision fp64: not on this machine"
+        and control.picker.tooltips[1] == "precision fp32"
+    )
     explorer.controls["machine"].value = "H100 SXM"
     assert marked() == [] and control.value == "fp8" and "-bound" in explorer.readout
-    assert [icon != "" for icon in rl.DecodeExplorer(machine="V100 SXM2").controls["activations"].picker.icons] == [True, False, True]
+    assert [
+        icon != ""
+        for icon in rl.DecodeExplorer(machine="V100 SXM2").controls["activations"].picker.icons
+    ] == [True, False, True]
 
 
 @pytest.mark.parametrize("model", ["llama-2-7b", "llama-3-8b", "mixtral-8x7b", "deepseek-v3"])
 @pytest.mark.parametrize("batch", [1, 16, 1024])
 def test_groups_that_lie_on_one_another_share_a_label(model, batch):
     explorer = rl.DecodeExplorer(model, batch=batch)
-    points = {mark.label: mark.x for mark in explorer.now.marks if isinstance(mark, Point) and mark.panel == 0}
+    points = {
+        mark.label: mark.x
+        for mark in explorer.now.marks
+        if isinstance(mark, Point) and mark.panel == 0
+    }
     at = points.pop("attention")  # a marker of its own, whatever lies beneath
     assert f"attention {significant(at)} FLOP/byte" in explorer.now.alt
     apart = np.diff(sorted(map(np.log10, points.values())))
-    assert "all others" in points and len(points) == 1 or np.all(apart > 0.1) and 1 < len(points) < 4
+    assert (
+        "all others" in points and len(points) == 1 or np.all(apart > 0.1) and 1 < len(points) < 4
+    )
 
 
 def test_many_names_or_long_ones_are_a_list_and_few_are_buttons():
     explorer = rl.MeasuredExplorer()
-    pickers = {name: type(control.picker) for name, control in explorer.controls.items() if isinstance(control, Choice)}
-    assert pickers == {"record": widgets.Dropdown, "precision": widgets.ToggleButtons, "family": widgets.ToggleButtons}
+    pickers = {
+        name: type(control.picker)
+        for name, control in explorer.controls.items()
+        if isinstance(control, Choice)
+    }
+    assert pickers == {
+        "record": widgets.Dropdown,
+        "precision": widgets.ToggleButtons,
+        "family": widgets.ToggleButtons,
+    }
 
 
 def test_a_machine_made_by_hand_joins_the_list():
@@ -327,14 +450,20 @@ def test_clipped_lines_stay_inside_and_keep_what_is_inside(points):
         assert (piece >= -1e-6).all() and (piece <= 100 + 1e-6).all()
     share = np.linspace(0, 1, 11)[:, None]
     for start, end in zip(points[:-1], points[1:], strict=True):
-        inside = [p for p in start + share * (end - start) if (p > 1e-3).all() and (p < 100 - 1e-3).all()]
+        inside = [
+            p for p in start + share * (end - start) if (p > 1e-3).all() and (p < 100 - 1e-3).all()
+        ]
         for p in inside:
-            assert any(_distance(p, a, b) < 1e-6 for piece in pieces for a, b in zip(piece[:-1], piece[1:], strict=True))
+            assert any(
+                _distance(p, a, b) < 1e-6
+                for piece in pieces
+                for a, b in zip(piece[:-1], piece[1:], strict=True)
+            )
 
 
 def test_lines_of_any_slope_are_clipped_without_overflow():
     with np.errstate(all="raise"):
-        piece, = clip(np.array([(-50.0, 0.0), (150.0, 1e-307)]), (0.0, -100.0, 100.0, 100.0))
+        (piece,) = clip(np.array([(-50.0, 0.0), (150.0, 1e-307)]), (0.0, -100.0, 100.0, 100.0))
         assert np.allclose(piece, [(0, 0), (100, 0)])
         assert clip(np.array([(-50.0, 0.0), (150.0, 1e-307)]), (0.0, 50.0, 100.0, 100.0)) == []
 
@@ -350,11 +479,19 @@ def test_text_size_is_on_the_safe_side():
     assert 60 < width < 100 and height > 13
 
 
-@pytest.mark.parametrize("path", sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb")),
+    ids=lambda path: path.stem,
+)
 def test_stored_lessons_show_a_picture_for_each_explorer_also_as_html(path):
     notebook = nbformat.read(path, as_version=4)
-    shown = [output for cell in notebook.cells for output in cell.get("outputs", ())
-             if "Explorer: " in output.get("data", {}).get("text/plain", "")]
+    shown = [
+        output
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+        if "Explorer: " in output.get("data", {}).get("text/plain", "")
+    ]
     pictures = [output.data.get("image/png", "").replace("\n", "") for output in shown]
     assert all(pictures)
     html = HTMLExporter().from_notebook_node(notebook)[0].replace("\n", "")

@@ -1,4 +1,5 @@
-"""Every hostile and unlucky notebook of tests/submissions gets the mark that it must, and leaves everybody else's alone."""
+"""Every hostile and unlucky notebook of tests/submissions gets the mark that it must, and leaves
+everybody else's alone."""
 
 import csv
 import html
@@ -18,7 +19,8 @@ EXPECTED = generate.expected()
 
 
 def printed(student):
-    """A name as the CSV has it: a name of the file system that is no UTF-8 with its bytes written out."""
+    """A name as the CSV has it: a name of the file system that is no UTF-8 with its bytes written
+    out."""
     return student.encode("utf-8", "backslashreplace").decode()
 
 
@@ -29,13 +31,32 @@ def read(path):
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
-    """(marks by student, folder of feedback pages) of one run of the command over the whole corpus."""
+    """(marks by student, folder of feedback pages) of one run of the command over the whole
+    corpus."""
     way_in()
     folder = tmp_path_factory.mktemp("corpus")
     (folder / "in").mkdir()
     generate.write(folder / "in")
-    ran = subprocess.run([sys.executable, "-m", "roofline_lib", "grade", generate.LESSON, folder / "in", "--out", folder / "marks.csv",
-                          "--timeout", "2", "--workers", "2", "--seed", "tests"], capture_output=True, text=True)
+    ran = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "roofline_lib",
+            "grade",
+            generate.LESSON,
+            folder / "in",
+            "--out",
+            folder / "marks.csv",
+            "--timeout",
+            "2",
+            "--workers",
+            "2",
+            "--seed",
+            "tests",
+        ],
+        capture_output=True,
+        text=True,
+    )
     assert ran.returncode == 0, ran.stderr
     return read(folder / "marks.csv"), folder / "marks_feedback"
 
@@ -49,7 +70,11 @@ def test_mark(graded, student):
     right, status = EXPECTED[student]
     row = graded[0][printed(student)]
     assert {name for name in generate.ALL if row[name] == "1"} == set(right), row
-    assert (row["status"], float(row["score"]), float(row["max_score"])) == (status, len(right), len(generate.ALL))
+    assert (row["status"], float(row["score"]), float(row["max_score"])) == (
+        status,
+        len(right),
+        len(generate.ALL),
+    )
 
 
 def test_a_row_for_everybody_in_order(graded):
@@ -62,9 +87,29 @@ def test_nobody_changes_the_marks_of_others(graded, tmp_path):
     (tmp_path / "in").mkdir()
     for student in quiet:
         generate.place(tmp_path / "in", student)
-    subprocess.run([sys.executable, "-m", "roofline_lib", "grade", generate.LESSON, tmp_path / "in", "--out", tmp_path / "marks.csv",
-                    "--timeout", "2", "--workers", "1", "--seed", "tests"], check=True, capture_output=True)
-    assert read(tmp_path / "marks.csv") == {student: graded[0][student] for student in sorted(quiet)}
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "roofline_lib",
+            "grade",
+            generate.LESSON,
+            tmp_path / "in",
+            "--out",
+            tmp_path / "marks.csv",
+            "--timeout",
+            "2",
+            "--workers",
+            "1",
+            "--seed",
+            "tests",
+        ],
+        check=True,
+        capture_output=True,
+    )
+    assert read(tmp_path / "marks.csv") == {
+        student: graded[0][student] for student in sorted(quiet)
+    }
 
 
 def test_pages_hold_no_key_no_code_and_nobody_else(graded):
@@ -72,10 +117,20 @@ def test_pages_hold_no_key_no_code_and_nobody_else(graded):
     for student in EXPECTED:
         page = (graded[1] / f"{student}.html").read_text(encoding="utf-8")
         assert html.escape(student).encode("utf-8", "replace").decode() in page
-        assert not re.search(r"<(?!/?(html|meta|title|style|h1|p|table|tr|td|code)\b|!doctype)", page)
-        assert not [other for other in EXPECTED if len(other) > 12 and other not in student and other in page]
+        assert not re.search(
+            r"<(?!/?(html|meta|title|style|h1|p|table|tr|td|code)\b|!doctype)", page
+        )
+        assert not [
+            other
+            for other in EXPECTED
+            if len(other) > 12 and other not in student and other in page
+        ]
 
 
 def test_every_attack_leaves_the_machine_as_it_was(graded):
     assert not list(Path("/tmp").glob("owned*"))
-    assert not [path for path in (generate.ROOT, generate.ROOT / "tests", Path("/")) if (path / "owned.txt").exists()]
+    assert not [
+        path
+        for path in (generate.ROOT, generate.ROOT / "tests", Path("/"))
+        if (path / "owned.txt").exists()
+    ]

@@ -1,4 +1,5 @@
-"""The lessons keep the rules of tools/notebook_rules.py, and each rule is seen to bite on a notebook that breaks it."""
+"""The lessons keep the rules of tools/notebook_rules.py, and each rule is seen to bite on a
+notebook that breaks it."""
 
 import base64
 import io
@@ -33,32 +34,46 @@ def test_median_code_cell_has_four_lines_at_most():
 
 @name
 def test_minutes_agree_and_are_honest(path):
-    """180 words a minute, a quarter of a minute a code cell, three more to guess or to answer; the title, the map and the README say it."""
+    """180 words a minute, a quarter of a minute a code cell, three more to guess or to answer; the
+    title, the map and the README say it."""
     book, number = rules.read(path), int(path.stem[:2])
     words = sum(len(cell.source.split()) for cell in book.cells if cell.cell_type == "markdown")
     code = [cell for cell in book.cells if cell.cell_type == "code"]
     asks = [cell for cell in code if cell.id.startswith("guess") or "rl.check(" in cell.source]
     said = int(re.search(r"(\d+) minutes", book.cells[0].source)[1])
     assert said == pytest.approx(words / 180 + len(code) / 4 + len(asks) * 3 / 4, abs=5)
-    readme = re.search(rf"^\| \[{number} .*\| (\d+) \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    readme = re.search(
+        rf"^\| \[{number} .*\| (\d+) \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M
+    )
     assert int(readme[1]) == said
     table = next(cell.source for cell in rules.read(LESSONS[0]).cells if cell.id == "map")
     assert number == 0 or int(re.search(rf"^\| {number} \|.*\| (\d+) \|$", table, re.M)[1]) == said
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=[pytest.mark.slow] * (i > 0), id=path.stem) for i, path in enumerate(LESSONS)]
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] * (i > 0), id=path.stem)
+        for i, path in enumerate(LESSONS)
+    ],
 )
 def test_refresh_gives_no_diff(path):
-    """Text is equal to the letter. Pictures may differ by what another processor rounds differently: a few pixels."""
+    """Text is equal to the letter. Pictures may differ by what another processor rounds
+    differently: a few pixels."""
     stored = path.read_text(encoding="utf-8")
     rerun = refreshed(stored, path.parent)
     assert PNG.sub('"image/png": ""', rerun) == PNG.sub('"image/png": ""', stored)
-    assert [differing_pixels(*pair) > 20 for pair in zip(PNG.findall(rerun), PNG.findall(stored), strict=True)].count(True) == 0
+    assert [
+        differing_pixels(*pair) > 20
+        for pair in zip(PNG.findall(rerun), PNG.findall(stored), strict=True)
+    ].count(True) == 0
 
 
 def differing_pixels(*pngs):
-    one, other = (Image.open(io.BytesIO(base64.b64decode(png.replace("\\n", "")))).convert("RGB") for png in pngs)
+    one, other = (
+        Image.open(io.BytesIO(base64.b64decode(png.replace("\\n", "")))).convert("RGB")
+        for png in pngs
+    )
     if one.size != other.size:
         return one.width * one.height
     return int((np.abs(np.asarray(one, int) - np.asarray(other, int)).max(axis=2) > 64).sum())
@@ -66,10 +81,21 @@ def differing_pixels(*pngs):
 
 def good():
     """A small notebook that keeps every rule."""
-    code = new_code_cell("time = 4096 * 2\nprint('2.147 ms, 31.5 FLOP/byte, 97.46 %, 137 GFLOP')", id="formula", execution_count=1)
-    code.outputs = [new_output("stream", name="stdout", text="2.147 ms, 31.5 FLOP/byte, 97.46 %, 137 GFLOP\n")]
-    text = new_markdown_cell("It takes **2.1 ms** or 2,147 µs; 137 billion FLOP, 97.5% of 20 TFLOP/s at $m = **4096**$, 8.192 kB.", id="t")
-    return new_notebook(cells=[text, code], metadata=NOTEBOOK_METADATA | {"given": ["20 TFLOP/s", "8192 B"]})
+    code = new_code_cell(
+        "time = 4096 * 2\nprint('2.147 ms, 31.5 FLOP/byte, 97.46 %, 137 GFLOP')",
+        id="formula",
+        execution_count=1,
+    )
+    code.outputs = [
+        new_output("stream", name="stdout", text="2.147 ms, 31.5 FLOP/byte, 97.46 %, 137 GFLOP\n")
+    ]
+    text = new_markdown_cell(
+        "It takes **2.1 ms** or 2,147 µs; 137 billion FLOP, 97.5% of 20 TFLOP/s at $m = **4096**$, 8.192 kB.",
+        id="t",
+    )
+    return new_notebook(
+        cells=[text, code], metadata=NOTEBOOK_METADATA | {"given": ["20 TFLOP/s", "8192 B"]}
+    )
 
 
 def test_a_good_notebook_has_no_fault(tmp_path):
@@ -94,7 +120,10 @@ BREAKS = [
     ("quiet", lambda n: add_output(n, "error", ename="ValueError", evalue="no", traceback=[])),
     ("quiet", lambda n: add_output(n, "stream", name="stderr", text="careful")),
     ("quiet", lambda n: add_output(n, "stream", name="stdout", text="RuntimeWarning: overflow")),
-    ("quiet", lambda n: add_output(n, "execute_result", data={"text/plain": "<Figure at 0x7f00aa11>"})),
+    (
+        "quiet",
+        lambda n: add_output(n, "execute_result", data={"text/plain": "<Figure at 0x7f00aa11>"}),
+    ),
     ("quiet", lambda n: add_output(n, "stream", name="stdout", text="read /home/ann/a.toml")),
     ("quiet", lambda n: add_output(n, "execute_result", data={"text/plain": "np.float64(3.0)"})),
     ("quiet", lambda n: n.cells[1].update(source="time = 4096 * 2;")),
@@ -107,7 +136,10 @@ BREAKS = [
     ("plain", lambda n: n.metadata.update(widgets={})),
     ("plain", lambda n: n.metadata.language_info.update(version="3.11.2")),
     ("plain", lambda n: n.cells[1].metadata.update(execution={})),
-    ("still", lambda n: add_output(n, "display_data", data={WIDGET_VIEW: {}, "text/plain": "a slider"})),
+    (
+        "still",
+        lambda n: add_output(n, "display_data", data={WIDGET_VIEW: {}, "text/plain": "a slider"}),
+    ),
     ("linked", lambda n: say(n, "See [the next](99_nowhere.ipynb).")),
     ("proven", lambda n: say(n, "It takes 2.2 ms.")),
     ("proven", lambda n: say(n, "It takes 2.147 s.")),
@@ -123,15 +155,23 @@ BREAKS = [
 def test_rule_bites(rule, break_it, tmp_path):
     notebook = nbformat.from_dict(good())
     break_it(notebook)
-    assert {fault.partition(":")[0] for fault in rules.faults(notebook, tmp_path / "a.ipynb")} == {rule}
+    assert {fault.partition(":")[0] for fault in rules.faults(notebook, tmp_path / "a.ipynb")} == {
+        rule
+    }
 
 
 @pytest.mark.parametrize(
     ("markdown", "found"),
     [
         ("A 4096 × 4096 product, 20 minutes, lesson 7, F3.7, 3D", []),
-        ("**A 4096 × 512 product** on an A100 40GB, Llama 2 7B, fp32, b/4, `8 GB`", ["4096", "512"]),
-        ("550 *billion* bytes, 2 × 10¹² FLOP/s, 12 tokens per second", ["550 billion bytes", "2 × 10^12 FLOP/s", "12 tokens per second"]),
+        (
+            "**A 4096 × 512 product** on an A100 40GB, Llama 2 7B, fp32, b/4, `8 GB`",
+            ["4096", "512"],
+        ),
+        (
+            "550 *billion* bytes, 2 × 10¹² FLOP/s, 12 tokens per second",
+            ["550 billion bytes", "2 × 10^12 FLOP/s", "12 tokens per second"],
+        ),
         (r"$2{,}000\ \text{GB/s}$ and 10<sup>9</sup> bytes", ["2,000 GB/s", "10^9 bytes"]),
         ("from 4 to 600 TFLOP/s", ["4", "600 TFLOP/s"]),
         ("a 5 ms step, 97.5% of it, 1.98 GHz", ["5 ms", "97.5%", "1.98 GHz"]),
@@ -181,7 +221,9 @@ def test_refresh_leaves_a_failing_notebook_alone(tmp_path, capsys):
 def test_refresh_stores_a_clean_run(tmp_path):
     path = tmp_path / "widget.ipynb"
     source = "import ipywidgets\nprint('2.15 ms')\nipywidgets.IntSlider()"
-    cell = new_code_cell(source, id="slider", execution_count=7, metadata={"collapsed": True, "tags": ["wide"]})
+    cell = new_code_cell(
+        source, id="slider", execution_count=7, metadata={"collapsed": True, "tags": ["wide"]}
+    )
     nbformat.write(new_notebook(cells=[cell], metadata={"authors": []}), path)
     assert main([path]) == 0
     stored = rules.read(path)
@@ -203,7 +245,10 @@ def test_timings_stay_as_they_were_stored(tmp_path):
 
 
 def test_work_copies_keep_what_the_learner_wrote(tmp_path):
-    lesson, exercise = tmp_path / "notebooks" / "01.ipynb", tmp_path / "exercises" / "01" / "01.ipynb"
+    lesson, exercise = (
+        tmp_path / "notebooks" / "01.ipynb",
+        tmp_path / "exercises" / "01" / "01.ipynb",
+    )
     for path in (lesson, exercise):
         path.parent.mkdir(parents=True)
         nbformat.write(good(), path)
@@ -226,20 +271,36 @@ def test_work_copies_show_no_answer_and_link_to_what_is_there(tmp_path):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     for copy in bring(tmp_path):
         book = rules.read(copy)
-        assert [cell.id for cell in book.cells if cell.get("outputs") or cell.get("execution_count")] == []
+        assert [
+            cell.id for cell in book.cells if cell.get("outputs") or cell.get("execution_count")
+        ] == []
         assert rules.faults(book, copy, [rules.linked]) == []
-    lesson, exercise = (tmp_path / "work" / place for place in ("02_roofline.ipynb", "exercises/02_roofline/02_roofline.ipynb"))
-    assert "](../../02_roofline.ipynb)" in exercise.read_text() and "](../../notebooks/" not in exercise.read_text()
+    lesson, exercise = (
+        tmp_path / "work" / place
+        for place in ("02_roofline.ipynb", "exercises/02_roofline/02_roofline.ipynb")
+    )
+    assert (
+        "](../../02_roofline.ipynb)" in exercise.read_text()
+        and "](../../notebooks/" not in exercise.read_text()
+    )
     assert "](exercises/02_roofline/02_roofline.ipynb)" in lesson.read_text()
 
 
 def test_glossary_is_in_order_and_knows_every_lesson():
-    rows = re.findall(r"^\| (.+) \| .+ \| ([\d, ]+) \|$", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M)
+    rows = re.findall(
+        r"^\| (.+) \| .+ \| ([\d, ]+) \|$",
+        (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"),
+        re.M,
+    )
     words = [word.casefold() for word, _ in rows]
     assert words == sorted(set(words))
-    assert {int(number) for _, numbers in rows for number in numbers.split(",")} == set(range(len(LESSONS)))
+    assert {int(number) for _, numbers in rows for number in numbers.split(",")} == set(
+        range(len(LESSONS))
+    )
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "exercises").glob("*/*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "exercises").glob("*/*.ipynb")), ids=lambda path: path.stem
+)
 def test_links_of_exercises(path):
     assert rules.faults(rules.read(path), path, [rules.linked]) == []

@@ -18,7 +18,9 @@ PRECISION = st.sampled_from(rl.PRECISIONS)
 
 @given(st.integers(1, 10**6), PRECISION)
 def test_a_square_product_has_2n_over_3s(n, precision):
-    assert rl.gemm(n, n, n, precision).intensity == pytest.approx(2 * n / (3 * rl.bytes_per_element(precision)))
+    assert rl.gemm(n, n, n, precision).intensity == pytest.approx(
+        2 * n / (3 * rl.bytes_per_element(precision))
+    )
 
 
 @given(SIDES, SIDES, SIDES, PRECISION, PRECISION, PRECISION)
@@ -29,16 +31,25 @@ def test_a_product_is_bounded_by_each_of_its_sides(m, n, k, a, b, c):
     assert work.flops / work.intensity == pytest.approx(s_a * m * k + s_b * k * n + s_c * m * n)
     transposed = rl.gemm(n, m, k, a=b, b=a, c=c)
     assert transposed == work
-    assert rl.gemm(m, n, k, a=a, b=b, c=c, beta=0.5).bytes_moved - work.bytes_moved == pytest.approx(s_c * m * n)
+    assert rl.gemm(
+        m, n, k, a=a, b=b, c=c, beta=0.5
+    ).bytes_moved - work.bytes_moved == pytest.approx(s_c * m * n)
 
 
 @given(SIDES, SIDES)
 def test_vectors_are_thin_matrices(m, n):
     assert rl.gemv(m, n) == rl.gemm(m, 1, n) and rl.dot(n) == rl.gemm(1, 1, n)
     assert rl.axpy(n) == rl.elementwise(n, reads=2, flops_per_element=2)
-    assert rl.nrm2(n).flops == rl.dot(n).flops and rl.dot(n).bytes_moved - rl.nrm2(n).bytes_moved == 4 * n  # x . x reads x once
+    # x . x reads x once
+    assert (
+        rl.nrm2(n).flops == rl.dot(n).flops
+        and rl.dot(n).bytes_moved - rl.nrm2(n).bytes_moved == 4 * n
+    )
     assert rl.trsm(m, 1) == rl.trsv(m)
-    assert rl.fused(rl.axpy(n), rl.dot(n), bytes_moved=rl.axpy(n).bytes_moved).intensity > rl.axpy(n).intensity
+    assert (
+        rl.fused(rl.axpy(n), rl.dot(n), bytes_moved=rl.axpy(n).bytes_moved).intensity
+        > rl.axpy(n).intensity
+    )
 
 
 def test_only_level_3_grows_its_reuse():
@@ -51,27 +62,49 @@ def test_only_level_3_grows_its_reuse():
 
 @given(SMALL, SMALL)
 def test_triangular_solve_by_counting(n, columns):
-    flops = sum(2 * row + 1 for row in range(n))  # a multiply-add for each number already known, then one division
+    # a multiply-add for each number already known, then one division
+    flops = sum(2 * row + 1 for row in range(n))
     assert rl.trsv(n).flops == flops and rl.trsm(n, columns).flops == columns * flops
     triangle = np.tril(np.ones((n, n), np.float32)).astype(bool).sum()
     assert rl.trsm(n, columns).bytes_moved == 4 * (triangle + 2 * n * columns)
-    assert rl.syrk(n, columns).flops == 2 * columns * triangle and rl.syrk(n, columns).bytes_moved == 4 * (n * columns + triangle)
+    assert rl.syrk(n, columns).flops == 2 * columns * triangle and rl.syrk(
+        n, columns
+    ).bytes_moved == 4 * (n * columns + triangle)
 
 
 @given(SMALL, SMALL, SMALL, SMALL, SMALL, st.integers(1, 4), st.integers(1, 3), st.integers(0, 3))
 def test_convolution_by_doing_it(batch, height, width, c_in, c_out, kernel, stride, padding):
     if min(height, width) + 2 * padding < kernel:
         return
-    padded = np.pad(np.ones((batch, height, width, c_in), np.float16), ((0, 0), (padding, padding), (padding, padding), (0, 0)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(1, 2))[:, ::stride, ::stride]
-    weights, image = np.ones((c_out, c_in, kernel, kernel), np.float16), np.ones((batch, height, width, c_in), np.float16)
+    padded = np.pad(
+        np.ones((batch, height, width, c_in), np.float16),
+        ((0, 0), (padding, padding), (padding, padding), (0, 0)),
+    )
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(1, 2))[
+        :, ::stride, ::stride
+    ]
+    weights, image = (
+        np.ones((c_out, c_in, kernel, kernel), np.float16),
+        np.ones((batch, height, width, c_in), np.float16),
+    )
     result = np.einsum("bhwcij,ocij->bhwo", windows, weights)
-    work = rl.conv2d(batch, height, width, c_in, c_out, kernel, "fp16", stride=stride, padding=padding)
+    work = rl.conv2d(
+        batch, height, width, c_in, c_out, kernel, "fp16", stride=stride, padding=padding
+    )
     assert work.flops == 2 * result.size * weights[0].size
     assert work.bytes_moved == image.nbytes + weights.nbytes + result.nbytes
 
 
-@given(SMALL, st.integers(1, 4), st.integers(1, 4), st.integers(1, 12), st.integers(0, 12), SMALL, st.booleans(), st.booleans())
+@given(
+    SMALL,
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.integers(1, 12),
+    st.integers(0, 12),
+    SMALL,
+    st.booleans(),
+    st.booleans(),
+)
 def test_attention_by_doing_it(batch, kv_heads, group, queries, past, head_dim, flash, causal):
     heads, context = kv_heads * group, past + queries
     work = rl.attention(batch, heads, kv_heads, queries, context, head_dim, "fp16", flash, causal)
@@ -80,15 +113,21 @@ def test_attention_by_doing_it(batch, kv_heads, group, queries, past, head_dim, 
     q = np.ones((batch, heads, queries, head_dim), np.float16)
     k = v = np.ones((batch, kv_heads, context, head_dim), np.float16)
     scores = np.einsum("bhqd,bhkd->bhqk", q, np.repeat(k, group, 1))
-    passes = 0 if flash else 4  # scores written, read by softmax, probabilities written, read by the second product
+    # scores written, read by softmax, probabilities written, read by the second product
+    passes = 0 if flash else 4
     assert work.bytes_moved == 2 * q.nbytes + k.nbytes + v.nbytes + passes * scores.nbytes
 
 
 @given(SIDES, SIDES)
 def test_norms_do_a_few_flop_an_element(rows, cols):
-    for work, flops, vectors in ((rl.softmax(rows, cols, "fp16"), 5, 0), (rl.layer_norm(rows, cols, "fp16"), 7, 2),
-                                 (rl.rms_norm(rows, cols, "fp16"), 4, 1)):
-        assert work.flops == flops * rows * cols and work.bytes_moved == 2 * (2 * rows * cols + vectors * cols)
+    for work, flops, vectors in (
+        (rl.softmax(rows, cols, "fp16"), 5, 0),
+        (rl.layer_norm(rows, cols, "fp16"), 7, 2),
+        (rl.rms_norm(rows, cols, "fp16"), 4, 1),
+    ):
+        assert work.flops == flops * rows * cols and work.bytes_moved == 2 * (
+            2 * rows * cols + vectors * cols
+        )
         assert work.intensity < 2  # far left of every ridge point
 
 
@@ -110,8 +149,14 @@ def test_critical_size_is_the_smallest(precision, peak, bandwidth):
     assert rl.bound(rl.gemm(n, n, n, precision), chip, precision).bound_by == "compute"
 
 
-@given(PRECISION, st.lists(st.sampled_from([None, *rl.PRECISIONS]), min_size=3, max_size=3), st.floats(1e12, 1e15), st.floats(1e11, 1e13),
-       st.integers(1, 20_000), st.integers(1, 20_000))
+@given(
+    PRECISION,
+    st.lists(st.sampled_from([None, *rl.PRECISIONS]), min_size=3, max_size=3),
+    st.floats(1e12, 1e15),
+    st.floats(1e11, 1e13),
+    st.integers(1, 20_000),
+    st.integers(1, 20_000),
+)
 def test_critical_batch_is_the_smallest(precision, others, peak, bandwidth, n, k):
     chip = rl.Machine("any", {precision: peak}, {"DRAM": bandwidth})
     widths = [rl.bytes_per_element(p or precision) for p in others]
@@ -121,32 +166,49 @@ def test_critical_batch_is_the_smallest(precision, others, peak, bandwidth, n, k
         assert not reaches(10**15, n, k, chip, precision, widths)
     else:
         assert type(batch) is int
-        assert reaches(batch, n, k, chip, precision, widths) and (batch == 1 or not reaches(batch - 1, n, k, chip, precision, widths))
+        assert reaches(batch, n, k, chip, precision, widths) and (
+            batch == 1 or not reaches(batch - 1, n, k, chip, precision, widths)
+        )
         root = rl.critical_batch(n, k, chip, precision, a=a, b=b, c=c, exact=True)
         assert batch == max(1, math.ceil(root)) or math.isclose(batch, root, rel_tol=1e-9)
 
 
 def test_critical_sizes_exactly_on_a_ridge():
     assert [rl.critical_size("house chip", p) for p in ("fp32", "bf16")] == [60, 450]
-    assert [rl.critical_size("house chip", p, exact=True) for p in ("fp32", "bf16")] == [60.0, 450.0]
-    for ridge, side in itertools.product((2.0**4, 2.0**7), (2**8, 2**10)):  # [m, side] @ [side, side]: m = ridge side / (side - 2 ridge)
+    assert [rl.critical_size("house chip", p, exact=True) for p in ("fp32", "bf16")] == [
+        60.0,
+        450.0,
+    ]
+    # [m, side] @ [side, side]: m = ridge side / (side - 2 ridge)
+    for ridge, side in itertools.product((2.0**4, 2.0**7), (2**8, 2**10)):
         chip = rl.Machine("any", {"bf16": ridge * 1e12}, {"DRAM": 1e12})
         exact = Fraction(int(ridge) * side, side - 2 * int(ridge)) if side > 2 * ridge else math.inf
-        assert rl.critical_batch(side, side, chip, "bf16") == (math.inf if exact == math.inf else math.ceil(exact))
+        assert rl.critical_batch(side, side, chip, "bf16") == (
+            math.inf if exact == math.inf else math.ceil(exact)
+        )
 
 
 def test_no_batch_reaches_a_ridge_at_its_asymptote():
-    """The intensity of a [m, 300] @ [300, 300] product in bf16 tends to 150, the ridge, and never gets there; just under it, it does."""
+    """The intensity of a [m, 300] @ [300, 300] product in bf16 tends to 150, the ridge, and never
+    gets there; just under it, it does."""
     assert rl.critical_batch(300, 300, "house chip", "bf16") == math.inf
-    near = [rl.Machine("near", {"bf16": 300e12 * (1 - gap)}, {"DRAM": 2e12}) for gap in (1e-3, 1e-6, 1e-9, 1e-11, 1e-13)]
+    near = [
+        rl.Machine("near", {"bf16": 300e12 * (1 - gap)}, {"DRAM": 2e12})
+        for gap in (1e-3, 1e-6, 1e-9, 1e-11, 1e-13)
+    ]
     batches = [rl.critical_batch(300, 300, chip, "bf16") for chip in near]
-    assert batches[:3] == pytest.approx([150 / gap for gap in (1e-3, 1e-6, 1e-9)], rel=2e-3) and batches[-1] == math.inf
+    assert (
+        batches[:3] == pytest.approx([150 / gap for gap in (1e-3, 1e-6, 1e-9)], rel=2e-3)
+        and batches[-1] == math.inf
+    )
 
 
 def test_critical_batch_of_many_layers_at_once():
     n, k = np.array([4096, 100, 16384]), np.array([[4096], [512]])
     found = rl.critical_batch(n, k, "house chip", "bf16", b="int8")
-    one_by_one = [[rl.critical_batch(i, j, "house chip", "bf16", b="int8") for i in n] for j in k.ravel()]
+    one_by_one = [
+        [rl.critical_batch(i, j, "house chip", "bf16", b="int8") for i in n] for j in k.ravel()
+    ]
     assert found.tolist() == one_by_one and found[0, 1] == math.inf and found[0, 0] == 81.0
     assert rl.critical_batch(4096, 4096, "house chip", "bf16") == 162
 
@@ -154,10 +216,15 @@ def test_critical_batch_of_many_layers_at_once():
 def test_a_million_shapes_in_one_call():
     rng = np.random.default_rng(1)
     m, n, k = rng.integers(1, 20_000, (3, 1_000_000))
-    calls = [lambda m, n, k: rl.gemm(m, n, k, "bf16", a="fp8", beta=1), lambda m, n, k: rl.tiled_gemm(m, n, k, (128, 64)),
-             lambda m, n, k: rl.attention(m, n, 1, k, k + 5, 64, causal=True), lambda m, n, k: rl.conv2d(m, n, k, 3, 64, 3, padding=1),
-             lambda m, n, k: rl.critical_batch(n, k, "T4", "fp16"), lambda m, n, k: rl.io_lower_bound(m, n, k, 5000),
-             lambda m, n, k: rl.bound(rl.gemm(m, n, k, "bf16"), "house chip", "bf16").time]
+    calls = [
+        lambda m, n, k: rl.gemm(m, n, k, "bf16", a="fp8", beta=1),
+        lambda m, n, k: rl.tiled_gemm(m, n, k, (128, 64)),
+        lambda m, n, k: rl.attention(m, n, 1, k, k + 5, 64, causal=True),
+        lambda m, n, k: rl.conv2d(m, n, k, 3, 64, 3, padding=1),
+        lambda m, n, k: rl.critical_batch(n, k, "T4", "fp16"),
+        lambda m, n, k: rl.io_lower_bound(m, n, k, 5000),
+        lambda m, n, k: rl.bound(rl.gemm(m, n, k, "bf16"), "house chip", "bf16").time,
+    ]
     for call in calls:
         many = call(m, n, k)
         for i in rng.integers(0, m.size, 20):

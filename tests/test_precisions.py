@@ -6,15 +6,26 @@ import pytest
 import roofline_lib as rl
 
 
-@pytest.mark.parametrize(("precision", "stored_as"), [
-    ("fp64", np.float64), ("fp32", np.float32), ("tf32", np.float32), ("fp16", np.float16), ("bf16", np.uint16), ("fp8", np.uint8),
-    ("int8", np.int8)])
+@pytest.mark.parametrize(
+    ("precision", "stored_as"),
+    [
+        ("fp64", np.float64),
+        ("fp32", np.float32),
+        ("tf32", np.float32),
+        ("fp16", np.float16),
+        ("bf16", np.uint16),
+        ("fp8", np.uint8),
+        ("int8", np.int8),
+    ],
+)
 def test_as_wide_as_the_type_that_holds_it(precision, stored_as):
     assert rl.bytes_per_element(precision) == np.dtype(stored_as).itemsize
 
 
-@pytest.mark.parametrize(("precision", "bits", "block"), [
-    ("fp4", 4, None), ("int4", 4, None), ("mxfp4", 4, 32), ("mxfp8", 8, 32), ("nvfp4", 4, 16)])
+@pytest.mark.parametrize(
+    ("precision", "bits", "block"),
+    [("fp4", 4, None), ("int4", 4, None), ("mxfp4", 4, 32), ("mxfp8", 8, 32), ("nvfp4", 4, 16)],
+)
 def test_block_formats_add_one_8_bit_scale_a_block(precision, bits, block):
     total = bits * block + 8 if block else bits
     assert rl.bytes_per_element(precision) == total / (block or 1) / 8
@@ -22,13 +33,28 @@ def test_block_formats_add_one_8_bit_scale_a_block(precision, bits, block):
 
 def test_all_are_floats_and_named_in_the_error():
     assert all(type(rl.bytes_per_element(precision)) is float for precision in rl.PRECISIONS)
-    with pytest.raises(KeyError, match="^precision 'float32' is not known; nearest: fp32; choose one of " + ", ".join(rl.PRECISIONS)):
+    with pytest.raises(
+        KeyError,
+        match="^precision 'float32' is not known; nearest: fp32; choose one of "
+        + ", ".join(rl.PRECISIONS),
+    ):
         rl.bytes_per_element("float32")
 
 
-@pytest.mark.parametrize(("came", "nearest"), [
-    ("BF16", "bf16"), ("float16", "fp16"), ("half", "fp16"), ("double", "fp64"), (np.float32, "fp32"), (np.dtype("float16"), "fp16"),
-    ("torch.bfloat16", "bf16"), ("FP-8", "fp8, mxfp8"), ("float8_e4m3", "fp8")])
+@pytest.mark.parametrize(
+    ("came", "nearest"),
+    [
+        ("BF16", "bf16"),
+        ("float16", "fp16"),
+        ("half", "fp16"),
+        ("double", "fp64"),
+        (np.float32, "fp32"),
+        (np.dtype("float16"), "fp16"),
+        ("torch.bfloat16", "bf16"),
+        ("FP-8", "fp8, mxfp8"),
+        ("float8_e4m3", "fp8"),
+    ],
+)
 def test_what_others_call_a_precision(came, nearest):
     with pytest.raises(KeyError, match=f"is not known; nearest: {nearest}; choose one of fp64, "):
         rl.bytes_per_element(came)

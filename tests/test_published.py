@@ -1,4 +1,5 @@
-"""More than a hundred published numbers, computed by the library and held to their own tolerance."""
+"""More than a hundred published numbers, computed by the library and held to their own
+tolerance."""
 
 import pytest
 from published_numbers import MORE, OUR_LIST, OUT_OF_SCOPE, ROWS
@@ -15,10 +16,14 @@ def allowed(row):
 def test_published(row):
     value = row.compute()
     if row.ours is None:
-        assert abs(value - row.published) <= allowed(row), f"{row.source}: {row.inputs}: published {row.published}, computed {value}"
+        assert abs(value - row.published) <= allowed(row), (
+            f"{row.source}: {row.inputs}: published {row.published}, computed {value}"
+        )
     else:
         assert value == pytest.approx(row.ours, rel=1e-4)
-        assert abs(value - row.published) > allowed(row) and row.note, "no longer wrong: make it an ordinary row"
+        assert abs(value - row.published) > allowed(row) and row.note, (
+            "no longer wrong: make it an ordinary row"
+        )
 
 
 def test_there_are_enough_and_few_are_bare_ratios():

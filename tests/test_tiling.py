@@ -1,4 +1,5 @@
-"""Tiles: their traffic against compulsory, lower bound, naive, and against products that were really tiled."""
+"""Tiles: their traffic against compulsory, lower bound, naive, and against products that were
+really tiled."""
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ PRECISION = st.sampled_from(rl.PRECISIONS)
 
 
 @given(SIDES, SIDES, SIDES, st.integers(0, 9), PRECISION)
-def test_a_tile_as_large_as_the_matrix_gives_exactly_the_compulsory_traffic(m, n, k, more, precision):
+def test_a_tile_as_large_as_the_matrix_gives_exactly_the_compulsory_traffic(
+    m, n, k, more, precision
+):
     assert rl.tiled_gemm(m, n, k, (m, n), precision) == rl.gemm(m, n, k, precision)
     assert rl.tiled_gemm(m, n, k, (m + more, n + more), precision) == rl.gemm(m, n, k, precision)
     assert rl.tiled_gemm(m, n, k, max(m, n), precision) == rl.gemm(m, n, k, precision)
@@ -22,9 +25,14 @@ def test_a_tile_as_large_as_the_matrix_gives_exactly_the_compulsory_traffic(m, n
 def test_tiled_lies_between_its_bounds(m, n, k, tile_m, tile_n, precision):
     tile, s = (tile_m, tile_n), rl.bytes_per_element(precision)
     tiled, least = rl.tiled_gemm(m, n, k, tile, precision), rl.gemm(m, n, k, precision)
-    assert tiled.flops == least.flops and least.bytes_moved <= tiled.bytes_moved <= rl.naive_gemm(m, n, k, precision).bytes_moved
+    assert (
+        tiled.flops == least.flops
+        and least.bytes_moved <= tiled.bytes_moved <= rl.naive_gemm(m, n, k, precision).bytes_moved
+    )
     bound = rl.io_lower_bound(m, n, k, rl.tile_memory(tile, precision) / s)
-    assert least.bytes_moved / s <= bound * (1 + 1e-12) and bound <= tiled.bytes_moved / s * (1 + 1e-12)
+    assert least.bytes_moved / s <= bound * (1 + 1e-12) and bound <= tiled.bytes_moved / s * (
+        1 + 1e-12
+    )
 
 
 @given(SIDES, SIDES, SIDES, PRECISION)
@@ -39,36 +47,62 @@ def test_where_tiles_fit_the_closed_form_holds(rows, cols, k, tile_m, tile_n):
     assert work.flops / panels == pytest.approx(tile_m * tile_n / (tile_m + tile_n) * 2 / 4)
 
 
-@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 40), st.integers(1, 50), st.integers(1, 50), st.integers(1, 50),
-       st.sampled_from([("fp32", np.float32), ("fp64", np.float64), ("fp16", np.float16)]))
+@given(
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.integers(1, 50),
+    st.integers(1, 50),
+    st.integers(1, 50),
+    st.sampled_from([("fp32", np.float32), ("fp64", np.float64), ("fp16", np.float16)]),
+)
 def test_formula_equals_what_a_tiled_product_really_copies(m, n, k, tile_m, tile_n, tile_k, types):
     precision, dtype = types
     rng = np.random.default_rng(m * n * k)
-    a, b = rng.integers(-3, 4, (m, k)).astype(dtype), rng.integers(-3, 4, (k, n)).astype(dtype)  # small whole numbers: sums are exact
+    # small whole numbers: sums are exact
+    a, b = rng.integers(-3, 4, (m, k)).astype(dtype), rng.integers(-3, 4, (k, n)).astype(dtype)
     counted = rl.counted_tiled_product(a, b, (tile_m, tile_n), tile_k)
     assert np.array_equal(counted.product, a @ b) and counted.product.dtype == dtype
     assert counted.bytes_moved == rl.tiled_gemm(m, n, k, (tile_m, tile_n), precision).bytes_moved
     held_m, held_n, held_k = min(m, tile_m), min(n, tile_n), min(k, tile_k)
-    assert counted.fast_bytes == rl.tile_memory((held_m, held_n), precision, tile_k=held_k, accumulate=precision, buffers=1)
+    assert counted.fast_bytes == rl.tile_memory(
+        (held_m, held_n), precision, tile_k=held_k, accumulate=precision, buffers=1
+    )
     if held_k == 1:
         assert counted.fast_bytes == rl.tile_memory((held_m, held_n), precision)
-    assert rl.io_lower_bound(m, n, k, counted.fast_bytes / a.itemsize) <= counted.bytes_moved / a.itemsize
+    assert (
+        rl.io_lower_bound(m, n, k, counted.fast_bytes / a.itemsize)
+        <= counted.bytes_moved / a.itemsize
+    )
 
 
 def test_a_tile_is_one_side_a_pair_or_an_array_of_sides():
-    assert rl.tiled_gemm(500, 300, 70, 64) == rl.tiled_gemm(500, 300, 70, (64, 64)) == rl.tiled_gemm(500, 300, 70, [64, 64])
+    assert (
+        rl.tiled_gemm(500, 300, 70, 64)
+        == rl.tiled_gemm(500, 300, 70, (64, 64))
+        == rl.tiled_gemm(500, 300, 70, [64, 64])
+    )
     sides = np.array([32, 64, 128])
     many = rl.tiled_gemm(4096, 4096, 4096, sides)
-    assert many.bytes_moved.tolist() == [rl.tiled_gemm(4096, 4096, 4096, int(side)).bytes_moved for side in sides]
+    assert many.bytes_moved.tolist() == [
+        rl.tiled_gemm(4096, 4096, 4096, int(side)).bytes_moved for side in sides
+    ]
     grid = rl.tiled_gemm(4096, 4096, 4096, (sides, sides[:, None]))
-    assert grid.bytes_moved.shape == (3, 3) and grid.bytes_moved[2, 0] == rl.tiled_gemm(4096, 4096, 4096, (32, 128)).bytes_moved
+    assert (
+        grid.bytes_moved.shape == (3, 3)
+        and grid.bytes_moved[2, 0] == rl.tiled_gemm(4096, 4096, 4096, (32, 128)).bytes_moved
+    )
 
 
 @given(st.integers(1, 3000), st.integers(1, 3000), TILES, TILES)
 def test_tile_efficiency_by_counting_tiles(m, n, tile_m, tile_n):
     tiles = len(range(0, m, tile_m)) * len(range(0, n, tile_n))
     assert rl.tile_count(m, n, (tile_m, tile_n)) == tiles
-    assert 1 >= rl.tile_efficiency(m, n, (tile_m, tile_n)) == pytest.approx(m * n / (tiles * tile_m * tile_n))
+    assert (
+        1
+        >= rl.tile_efficiency(m, n, (tile_m, tile_n))
+        == pytest.approx(m * n / (tiles * tile_m * tile_n))
+    )
     assert rl.tile_efficiency(m, n, (m, n)) == 1
 
 
@@ -82,24 +116,40 @@ def test_waves_by_dealing_out_the_tiles(tiles, units):
 
 
 def test_io_lower_bound_binds_where_it_should():
-    """For 228 KiB of fp32 the compulsory traffic is the stronger bound up to about n = 430, sqrt(S)/s the best intensity beyond."""
+    """For 228 KiB of fp32 the compulsory traffic is the stronger bound up to about n = 430,
+    sqrt(S)/s the best intensity beyond."""
     fast = 228 * 1024 / 4
-    assert rl.io_lower_bound(430, 430, 430, fast) == 3 * 430**2 and rl.io_lower_bound(450, 450, 450, fast) > 3 * 450**2
+    assert (
+        rl.io_lower_bound(430, 430, 430, fast) == 3 * 430**2
+        and rl.io_lower_bound(450, 450, 450, fast) > 3 * 450**2
+    )
     n = 2.0**24
-    assert 2 * n**3 / (4 * rl.io_lower_bound(n, n, n, fast)) == pytest.approx(fast**0.5 / 4, rel=1e-3)
+    assert 2 * n**3 / (4 * rl.io_lower_bound(n, n, n, fast)) == pytest.approx(
+        fast**0.5 / 4, rel=1e-3
+    )
 
 
 def test_fast_memory_of_a_tile():
-    """228 KiB of fp32 are full at b = 240, with one column of A and one row of B beside C's tile; panels and two buffers need more."""
+    """228 KiB of fp32 are full at b = 240, with one column of A and one row of B beside C's tile;
+    panels and two buffers need more."""
     room = rl.machine("house chip").capacity("shared memory")
     assert room == 228 * 1024 and rl.tile_memory(240) <= room < rl.tile_memory(241)
     tile_m, tile_n, tile_k = 128, 64, 32
     panels = [np.zeros(shape, np.float16) for shape in 2 * [(tile_m, tile_k), (tile_k, tile_n)]]
     total = sum(panel.nbytes for panel in panels) + np.zeros((tile_m, tile_n), np.float32).nbytes
     assert rl.tile_memory((tile_m, tile_n), "fp16", tile_k=tile_k) == total
-    assert rl.tile_memory((tile_m, tile_n), "fp16", tile_k=tile_k, accumulate="fp16") == total - 2 * tile_m * tile_n
+    assert (
+        rl.tile_memory((tile_m, tile_n), "fp16", tile_k=tile_k, accumulate="fp16")
+        == total - 2 * tile_m * tile_n
+    )
 
 
 def test_shares_and_counts_are_plain_floats():
-    values = rl.tile_count(5, 5, 2), rl.tile_efficiency(5, 5, 2), rl.wave_efficiency(5, 2), rl.io_lower_bound(5, 5, 5, 9), rl.tile_memory(5)
+    values = (
+        rl.tile_count(5, 5, 2),
+        rl.tile_efficiency(5, 5, 2),
+        rl.wave_efficiency(5, 2),
+        rl.io_lower_bound(5, 5, 5, 9),
+        rl.tile_memory(5),
+    )
     assert {type(value) for value in values} == {float}

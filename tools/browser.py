@@ -1,7 +1,8 @@
-"""A Jupyter server of its own and a headless Chromium on it: for the browser tests, the screenshots and the benchmark.
+"""A Jupyter server of its own and a headless Chromium on it: for the browser tests, the screenshots
+and the benchmark.
 
-The server listens on a free port with a token, and keeps its configuration, data and runtime files in a folder of its own, so that nothing
-of the user's is read or written.
+The server listens on a free port with a token, and keeps its configuration, data and runtime files
+in a folder of its own, so that nothing of the user's is read or written.
 """
 
 import json
@@ -16,39 +17,79 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 HOW = "no Chromium found: on Debian `apt-get install chromium` brings it, elsewhere put its path into the variable CHROMIUM"
 
 
 def chromium():
     """The path of a Chromium, or None."""
     named = os.environ.get("CHROMIUM")
-    return named or next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
+    return named or next(
+        (
+            path
+            for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+            if path
+        ),
+        None,
+    )
 
 
 @contextmanager
 def jupyter(folder, config=ROOT / "tools" / "jupyter_lab_config.py", windowing=None):
-    """Serve `folder` with JupyterLab (and Notebook 7 where it is installed); yields (address, token).
+    """Serve `folder` with JupyterLab (and Notebook 7 where it is installed); yields (address,
+    token).
 
     `windowing="none"` keeps all cells in the page, also those that are scrolled away.
     """
     folder, own, token = Path(folder), Path(folder) / ".own", secrets.token_hex(16)
-    places = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime", "IPYTHONDIR": "ipython",
-              "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "MPLCONFIGDIR": "matplotlib"}
-    env = os.environ | {name: str(own / place) for name, place in places.items()} | {"PYTHONPATH": str(ROOT), "JUPYTER_PLATFORM_DIRS": "0"}
+    places = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "IPYTHONDIR": "ipython",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "MPLCONFIGDIR": "matplotlib",
+    }
+    env = (
+        os.environ
+        | {name: str(own / place) for name, place in places.items()}
+        | {"PYTHONPATH": str(ROOT), "JUPYTER_PLATFORM_DIRS": "0"}
+    )
     for place in places.values():
         (own / place).mkdir(parents=True, exist_ok=True)
-    settings = {"apputils-extension/notification": {"fetchNews": "false"},
-                "notebook-extension/tracker": {"windowingMode": windowing} if windowing else {}}
+    settings = {
+        "apputils-extension/notification": {"fetchNews": "false"},
+        "notebook-extension/tracker": {"windowingMode": windowing} if windowing else {},
+    }
     for name, content in settings.items():
         file = own / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(content))
-    command = [sys.executable, "-m", "jupyterlab", *([f"--config={config}"] if config else []), f"--ServerApp.root_dir={folder}",
-               f"--ServerApp.preferred_dir={folder}", "--ServerApp.port=0", "--ServerApp.ip=127.0.0.1", "--no-browser", "--allow-root",
-               f"--IdentityProvider.token={token}", "--expose-app-in-browser", "--JupyterNotebookApp.expose_app_in_browser=True",
-               "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        *([f"--config={config}"] if config else []),
+        f"--ServerApp.root_dir={folder}",
+        f"--ServerApp.preferred_dir={folder}",
+        "--ServerApp.port=0",
+        "--ServerApp.ip=127.0.0.1",
+        "--no-browser",
+        "--allow-root",
+        f"--IdentityProvider.token={token}",
+        "--expose-app-in-browser",
+        "--JupyterNotebookApp.expose_app_in_browser=True",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]
     with open(own / "server.log", "w") as log:
         process = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log)
     try:
@@ -70,7 +111,9 @@ def _address(process, own, limit=60):
         if process.poll() is not None:
             break
         time.sleep(0.1)
-    raise RuntimeError("the Jupyter server did not start:\n" + (own / "server.log").read_text()[-3000:])
+    raise RuntimeError(
+        "the Jupyter server did not start:\n" + (own / "server.log").read_text()[-3000:]
+    )
 
 
 @contextmanager
@@ -86,9 +129,12 @@ def browser():
             chrome.close()
 
 
-# What the eye would see of one element, frame by frame: `changed` counts the frames in which it differed from the frame before, `at` is
-# when the last of them had been painted, `blank` counts frames without any picture. Canvases are compared by their pixels, all else by
-# its nodes, and an <img> counts when it is decoded. `from` is when the last key or pointer event came in.
+# What the eye would see of one element, frame by frame: `changed` counts the frames in which it
+# differed from the frame before, `at` is
+# when the last of them had been painted, `blank` counts frames without any picture. Canvases are
+# compared by their pixels, all else by
+# its nodes, and an <img> counts when it is decoded. `from` is when the last key or pointer event
+# came in.
 WATCH = """root => {
   if (window.seen) window.seen.stop = true;
   else for (const kind of ['keydown', 'pointerdown', 'pointermove', 'click', 'change'])
@@ -123,33 +169,58 @@ WATCH = """root => {
 class Notebook:
     """A page with one notebook open. `errors` collects what the page's console complains of."""
 
-    def __init__(self, chrome, server, name, classic=False, width=1200, height=1000, scale=1, zoom=1, theme="JupyterLab Light"):
+    def __init__(
+        self,
+        chrome,
+        server,
+        name,
+        classic=False,
+        width=1200,
+        height=1000,
+        scale=1,
+        zoom=1,
+        theme="JupyterLab Light",
+    ):
         address, token = server
         viewport = {"width": round(width / zoom), "height": round(height / zoom)}
         context = chrome.new_context(viewport=viewport, device_scale_factor=scale * zoom)
         self.page, self.errors = context.new_page(), []
         self.page.set_default_timeout(60000)
-        self.page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+        self.page.on(
+            "console", lambda message: message.type == "error" and self.errors.append(message.text)
+        )
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.goto(f"{address}{'notebooks' if classic else 'lab/tree'}/{name}?token={token}&reset", wait_until="domcontentloaded")
-        self.page.wait_for_function("window.jupyterapp && document.querySelector('.jp-Notebook .jp-Cell')", timeout=60000)
+        self.page.goto(
+            f"{address}{'notebooks' if classic else 'lab/tree'}/{name}?token={token}&reset",
+            wait_until="domcontentloaded",
+        )
+        self.page.wait_for_function(
+            "window.jupyterapp && document.querySelector('.jp-Notebook .jp-Cell')", timeout=60000
+        )
         self.command("apputils:change-theme", {"theme": theme})
         self.page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
-        self.page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']", timeout=60000, state="attached")
+        self.page.wait_for_selector(
+            ".jp-Notebook-ExecutionIndicator[data-status='idle']", timeout=60000, state="attached"
+        )
 
     def command(self, name, arguments=None):
         """Run one of JupyterLab's own commands."""
-        self.page.evaluate("([name, args]) => { window.jupyterapp.commands.execute(name, args) }", [name, arguments or {}])
+        self.page.evaluate(
+            "([name, args]) => { window.jupyterapp.commands.execute(name, args) }",
+            [name, arguments or {}],
+        )
 
     def run_all(self):
-        """Run every cell to the end; the cells' error outputs are returned (none is what one wants)."""
+        """Run every cell to the end; the cells' error outputs are returned (none is what one
+        wants)."""
         return self.page.evaluate(
             """async () => { const { commands, shell } = window.jupyterapp, widget = shell.currentWidget;
                              await widget.sessionContext.ready;
                              await commands.execute('notebook:run-all-cells');
                              return [...widget.content.model.cells].filter(c => c.type === 'code').flatMap(c =>
                                [...Array(c.outputs.length).keys()].map(i => c.outputs.get(i).toJSON())
-                               .filter(o => o.output_type === 'error').map(o => o.ename + ': ' + o.evalue)) }""")
+                               .filter(o => o.output_type === 'error').map(o => o.ename + ': ' + o.evalue)) }"""
+        )
 
     def python(self, code):
         """Run code in the notebook's kernel; what it prints, or its traceback."""
@@ -161,32 +232,46 @@ class Notebook:
                    if (header.msg_type === 'stream') printed += content.text;
                    if (header.msg_type === 'error') printed += content.traceback.join('\\n') };
                  await future.done;
-                 return printed }""", code)
+                 return printed }""",
+            code,
+        )
 
     def watch(self, selector):
         """Begin to count the frames in which this element changes."""
         self.page.evaluate(f"selector => ({WATCH})(document.querySelector(selector))", selector)
 
     def step(self, act, timeout=10):
-        """Do `act` (a key, a click) and wait for the watched element to change; milliseconds from the event to the painted frame."""
+        """Do `act` (a key, a click) and wait for the watched element to change; milliseconds from
+        the event to the painted frame."""
         self.page.evaluate("seen.before = seen.at")
         act()
-        self.page.wait_for_function("seen.at > seen.before && seen.at > seen.from", timeout=timeout * 1000)
+        self.page.wait_for_function(
+            "seen.at > seen.before && seen.at > seen.from", timeout=timeout * 1000
+        )
         return self.page.evaluate("seen.at - seen.from")
 
     def settle(self, quiet=250):
-        """Wait until the watched element has not changed for `quiet` milliseconds, then forget the counts."""
-        self.page.wait_for_function("quiet => performance.now() - Math.max(seen.at, seen.from) > quiet", arg=quiet, polling=20)
+        """Wait until the watched element has not changed for `quiet` milliseconds, then forget the
+        counts."""
+        self.page.wait_for_function(
+            "quiet => performance.now() - Math.max(seen.at, seen.from) > quiet",
+            arg=quiet,
+            polling=20,
+        )
         self.page.evaluate("Object.assign(seen, { changed: 0, frames: 0, blank: 0 })")
 
     def drag(self, slider, events=60, seconds=1.0):
-        """Drag the handle of an ipywidgets slider from its lowest to its highest value; what the watched element did meanwhile:
-        {changed, frames, blank, late}, late being the milliseconds from the last event to the last changed frame."""
+        """Drag the handle of an ipywidgets slider from its lowest to its highest value; what the
+        watched element did meanwhile: {changed, frames, blank, late}, late being the milliseconds
+        from the last event to the last changed frame."""
         handle = self.page.locator(f"{slider} .noUi-handle")
         handle.focus()
         self.page.keyboard.press("Home")
         self.settle()
-        box, distance = handle.bounding_box(), self.page.locator(f"{slider} .noUi-target").bounding_box()["width"]
+        box, distance = (
+            handle.bounding_box(),
+            self.page.locator(f"{slider} .noUi-target").bounding_box()["width"],
+        )
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
         self.page.mouse.move(x, y)
         self.page.mouse.down()
@@ -195,7 +280,9 @@ class Notebook:
         for event in range(1, events + 1):
             time.sleep(max(0, begin + seconds * event / events - time.perf_counter()))
             self.page.mouse.move(x + distance * event / events, y)
-        self.page.wait_for_function("performance.now() - Math.max(seen.at, seen.from) > 700", polling=20)
+        self.page.wait_for_function(
+            "performance.now() - Math.max(seen.at, seen.from) > 700", polling=20
+        )
         counts = "({ changed, frames, blank, at, from }) => ({ changed, frames, blank, late: Math.max(0, at - from) })"
         result = self.page.evaluate(f"({counts})(seen)")
         self.page.mouse.up()
@@ -209,7 +296,20 @@ class Notebook:
 
 def write_notebook(path, *cells):
     """A notebook with these code cells."""
-    cells = [{"cell_type": "code", "id": f"cell-{i}", "metadata": {}, "execution_count": None, "outputs": [], "source": source}
-             for i, source in enumerate(cells)]
+    cells = [
+        {
+            "cell_type": "code",
+            "id": f"cell-{i}",
+            "metadata": {},
+            "execution_count": None,
+            "outputs": [],
+            "source": source,
+        }
+        for i, source in enumerate(cells)
+    ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    Path(path).write_text(json.dumps({"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}))
+    Path(path).write_text(
+        json.dumps(
+            {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+        )
+    )

@@ -1,22 +1,30 @@
-"""Write exercises/ from solutions/: what stands between BEGIN SOLUTION and END SOLUTION goes, and so do the hidden tests.
+"""Write exercises/ from solutions/: what stands between BEGIN SOLUTION and END SOLUTION goes, and
+so do the hidden tests.
 
-    python tools/make_exercises.py                              all lessons of solutions/ into exercises/
-    python tools/make_exercises.py --solutions mine --out to    the same with a folder of your own laid over solutions/
+    python tools/make_exercises.py                              all lessons of solutions/ into
+    exercises/ python tools/make_exercises.py --solutions mine --out to    the same with a folder of
+    your own laid over solutions/
 
-How to write solutions/<lesson>/<lesson>.ipynb (solutions/01_arithmetic_intensity is the model to follow):
+How to write solutions/<lesson>/<lesson>.ipynb (solutions/01_arithmetic_intensity is the model to
+follow):
 
-* A marked question is two cells. The first defines the function; the answer stands between `### BEGIN SOLUTION` and
+* A marked question is two cells. The first defines the function; the answer stands between `###
+BEGIN SOLUTION` and
   `### END SOLUTION`, which become `return ...`. The second starts with a visible
-  `rl.check("01.x-name", function)`, and then, between `### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS`, imports
-  `roofline_lib.grading.marked` and calls it once: edge cases, how to draw more (20 are drawn), and what of the library is out of
-  reach. Name whole modules there, or the other ways to the same number stay open. Arguments are numbers, texts and lists; so are answers.
-  Draw no input where two honest ways to compute differ by rounding alone, and let no constant be right for most of them.
-  In solutions/ the cells' ids are the function's name and `test_<function>`; the grader goes by the function's name alone.
-* A practice question is one cell, `rl.check("01.x-name", ...)`; its Question stands in roofline_lib/questions/exercises01.py.
-* The open question is a text cell that holds `### BEGIN SOLUTION` and `### END SOLUTION` around model answer and rubric.
+  `rl.check("01.x-name", function)`, and then, between `### BEGIN HIDDEN TESTS` and `### END HIDDEN
+  TESTS`, imports `roofline_lib.grading.marked` and calls it once: edge cases, how to draw more (20
+  are drawn), and what of the library is out of reach. Name whole modules there, or the other ways
+  to the same number stay open. Arguments are numbers, texts and lists; so are answers. Draw no
+  input where two honest ways to compute differ by rounding alone, and let no constant be right for
+  most of them. In solutions/ the cells' ids are the function's name and `test_<function>`; the
+  grader goes by the function's name alone.
+* A practice question is one cell, `rl.check("01.x-name", ...)`; its Question stands in
+roofline_lib/questions/exercises01.py. * The open question is a text cell that holds `### BEGIN
+SOLUTION` and `### END SOLUTION` around model answer and rubric.
 
-nbgrader's metadata is added here to the cells of solutions/ that lack it: 1 point a marked question, 2 for an open one; change the number
-in the cell's metadata where it should count otherwise.
+nbgrader's metadata is added here to the cells of solutions/ that lack it: 1 point a marked
+question, 2 for an open one; change the number in the cell's metadata where it should count
+otherwise.
 """
 
 import argparse
@@ -26,8 +34,12 @@ from pathlib import Path
 
 from roofline_lib.grading.lessons import solution, solution_folders
 
-SOLUTION = re.compile(r"^([ \t]*)### BEGIN SOLUTION\n.*?^[ \t]*### END SOLUTION\n?", re.MULTILINE | re.DOTALL)
-HIDDEN = re.compile(r"^[ \t]*### BEGIN HIDDEN TESTS\n.*?^[ \t]*### END HIDDEN TESTS\n?", re.MULTILINE | re.DOTALL)
+SOLUTION = re.compile(
+    r"^([ \t]*)### BEGIN SOLUTION\n.*?^[ \t]*### END SOLUTION\n?", re.MULTILINE | re.DOTALL
+)
+HIDDEN = re.compile(
+    r"^[ \t]*### BEGIN HIDDEN TESTS\n.*?^[ \t]*### END HIDDEN TESTS\n?", re.MULTILINE | re.DOTALL
+)
 STUBS = {"code": r"\1return ...  # your answer" + "\n", "markdown": "*Your answer.*\n"}
 
 
@@ -38,8 +50,15 @@ def complete(cell):
     if (asks or tests) and "nbgrader" not in cell["metadata"]:
         graded = tests or cell["cell_type"] == "markdown"
         points = {"points": 1 if tests else 2} if graded else {}
-        cell["metadata"]["nbgrader"] = {"grade": graded, "grade_id": cell["id"], "locked": tests, **points, "schema_version": 3,
-                                        "solution": asks, "task": False}
+        cell["metadata"]["nbgrader"] = {
+            "grade": graded,
+            "grade_id": cell["id"],
+            "locked": tests,
+            **points,
+            "schema_version": 3,
+            "solution": asks,
+            "task": False,
+        }
     if cell["cell_type"] == "code":
         cell.update(execution_count=None, outputs=[])
 
@@ -48,7 +67,9 @@ def exercise(book):
     """The notebook without its answers."""
     cells = []
     for cell in book["cells"]:
-        text = HIDDEN.sub("", SOLUTION.sub(STUBS.get(cell["cell_type"], ""), "".join(cell["source"]))).rstrip("\n")
+        text = HIDDEN.sub(
+            "", SOLUTION.sub(STUBS.get(cell["cell_type"], ""), "".join(cell["source"]))
+        ).rstrip("\n")
         cells.append({**cell, "source": text.splitlines(keepends=True)})
     return {**book, "cells": cells}
 
@@ -59,9 +80,19 @@ def dump(book):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--solutions", type=Path, metavar="DIR", help="a folder of your own, laid over solutions/")
-    parser.add_argument("--out", type=Path, default=Path("exercises"), metavar="DIR", help="where to write (%(default)s)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--solutions", type=Path, metavar="DIR", help="a folder of your own, laid over solutions/"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("exercises"),
+        metavar="DIR",
+        help="where to write (%(default)s)",
+    )
     args = parser.parse_args(argv)
     try:
         folders = solution_folders(args.solutions)
@@ -75,7 +106,9 @@ def main(argv=None):
             cell["source"] = "".join(cell["source"]).splitlines(keepends=True)
         if dump(book) != text:
             path.write_text(dump(book), encoding="utf-8")
-    for lesson in sorted({path.parent.name for folder in folders for path in folder.glob("*/*.ipynb")}):
+    for lesson in sorted(
+        {path.parent.name for folder in folders for path in folder.glob("*/*.ipynb")}
+    ):
         out = args.out / lesson / f"{lesson}.ipynb"
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(dump(exercise(solution(lesson, folders))), encoding="utf-8")

@@ -1,9 +1,11 @@
 """What every lesson keeps to, one function a rule; each gives the faults it finds as sentences.
 
-    python tools/notebook_rules.py notebooks/03*.ipynb     prints the faults of these; none named: of every lesson
+    python tools/notebook_rules.py notebooks/03*.ipynb     prints the faults of these; none named:
+    of every lesson
 
-A number that the prose takes as an input is declared, with its unit, in the metadata of the notebook or of a cell, for the whole lesson:
-{"given": ["20 TFLOP/s", "2 TB/s"]}. Literals in the source of a cell count as declared.
+A number that the prose takes as an input is declared, with its unit, in the metadata of the
+notebook or of a cell, for the whole lesson: {"given": ["20 TFLOP/s", "2 TB/s"]}. Literals in the
+source of a cell count as declared.
 """
 
 import ast
@@ -28,7 +30,8 @@ def counted(notebook, path):
 
 
 def quiet(notebook, path):
-    """No errors, warnings, addresses in memory or paths of one machine in the outputs; no `;`, which nbval does not honour."""
+    """No errors, warnings, addresses in memory or paths of one machine in the outputs; no `;`,
+    which nbval does not honour."""
     for cell in code_cells(notebook):
         for output in cell.outputs:
             if output.output_type == "error":
@@ -36,9 +39,13 @@ def quiet(notebook, path):
             if output.output_type == "stream" and output.name == "stderr":
                 yield f"cell {cell.id} writes to stderr: {output.text[:80]!r}"
         text = printed(cell)
-        for pattern, what in [(r"\b\w*Warning\b", "a warning"), (r"\bat 0x[0-9a-f]{6,}", "an address in memory"),
-                              (r"(?<![\w.])/(?:home|root|tmp|work|usr|Users)/\S*", "a path of one machine"),
-                              (r"\bnp\.\w+\(", "a bare numpy value, whose look depends on the version")]:  # fmt: skip
+        for pattern, what in [
+            (r"\b\w*Warning\b", "a warning"),
+            (r"\bat 0x[0-9a-f]{6,}", "an address in memory"),
+            (r"(?<![\w.])/(?:home|root|tmp|work|usr|Users)/\S*", "a path of one machine"),
+            # fmt: skip
+            (r"\bnp\.\w+\(", "a bare numpy value, whose look depends on the version"),
+        ]:
             if found := re.search(pattern, text):
                 yield f"cell {cell.id} prints {what}: {found[0]}"
         if cell.source.rstrip().endswith(";"):
@@ -52,7 +59,11 @@ def named(notebook, path):
         yield f"cell id {name} stands twice"
     for name in ids:
         random = re.fullmatch(r"[0-9a-f-]{8,}", name) and re.search(r"\d", name)
-        if random or re.fullmatch(r"(?:cell|code|markdown|id)?[-_]?\d*", name) or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        if (
+            random
+            or re.fullmatch(r"(?:cell|code|markdown|id)?[-_]?\d*", name)
+            or not re.fullmatch(r"[a-z][a-z0-9-]*", name)
+        ):
             yield f"cell id {name} does not say what the cell is for"
 
 
@@ -67,7 +78,9 @@ def plain(notebook, path):
     """Format 4.5 and no metadata but what refresh_notebooks keeps, so that reruns give no diff."""
     if (notebook.nbformat, notebook.nbformat_minor) != (4, 5):
         yield f"format {notebook.nbformat}.{notebook.nbformat_minor}, not 4.5"
-    if {key: value for key, value in notebook.metadata.items() if key != "given"} != NOTEBOOK_METADATA:
+    if {
+        key: value for key, value in notebook.metadata.items() if key != "given"
+    } != NOTEBOOK_METADATA:
         yield f"notebook metadata {sorted(notebook.metadata)}: run make refresh"
     for cell in notebook.cells:
         if extra := set(cell.metadata) - CELL_METADATA:
@@ -84,14 +97,19 @@ def still(notebook, path):
 def linked(notebook, path):
     """Links to files lead somewhere."""
     for cell in notebook.cells:
-        for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", cell.source if cell.cell_type == "markdown" else ""):
+        for target in re.findall(
+            r"\]\(([^)\s#]+)[^)]*\)", cell.source if cell.cell_type == "markdown" else ""
+        ):
             if not re.match(r"[a-z]+:", target) and not (path.parent / target).exists():
                 yield f"cell {cell.id} links to {target}, which is not there"
 
 
 def proven(notebook, path):
-    """A number of the prose that is bold or carries a unit is printed by a cell, to the prose's precision, or is an input."""
-    given = [text for where in [notebook, *notebook.cells] for text in where.metadata.get("given", [])]
+    """A number of the prose that is bold or carries a unit is printed by a cell, to the prose's
+    precision, or is an input."""
+    given = [
+        text for where in [notebook, *notebook.cells] for text in where.metadata.get("given", [])
+    ]
     missing, unused = unsupported(
         [cell.source for cell in notebook.cells if cell.cell_type == "markdown"],
         [printed(cell) for cell in code_cells(notebook)],
@@ -108,19 +126,26 @@ def literals(source):
         tree = ast.parse(re.sub(r"^\s*[%!].*$", "", source, flags=re.M))
     except SyntaxError:
         return []
-    return [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) in (int, float)]
+    return [
+        n.value
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Constant) and type(n.value) in (int, float)
+    ]
 
 
 def printed(cell):
     """All text that a code cell's outputs show."""
-    return "\n".join(o.text if "text" in o else o.get("data", {}).get("text/plain", "") for o in cell.outputs)
+    return "\n".join(
+        o.text if "text" in o else o.get("data", {}).get("text/plain", "") for o in cell.outputs
+    )
 
 
 RULES = [counted, quiet, named, small, plain, still, linked, proven]
 
 
 def read(path):
-    """The notebook as it stands; nbformat.read would give a cell with a doubled id a new one without a word."""
+    """The notebook as it stands; nbformat.read would give a cell with a doubled id a new one
+    without a word."""
     return nbformat.v4.reads(path.read_text(encoding="utf-8"))
 
 
@@ -131,7 +156,9 @@ def faults(notebook, path, rules=RULES):
 def median_code_lines(notebooks):
     """The median number of lines of the code cells, blank ones left out."""
     cells = [cell for notebook in notebooks for cell in code_cells(notebook)]
-    return statistics.median(sum(bool(line.strip()) for line in cell.source.splitlines()) for cell in cells)
+    return statistics.median(
+        sum(bool(line.strip()) for line in cell.source.splitlines()) for cell in cells
+    )
 
 
 def lessons():
@@ -139,7 +166,9 @@ def lessons():
 
 
 def main(paths):
-    found = [f"{path.name}: {fault}" for path in paths or lessons() for fault in faults(read(path), path)]
+    found = [
+        f"{path.name}: {fault}" for path in paths or lessons() for fault in faults(read(path), path)
+    ]
     print("\n".join(found) or "no faults")
     return int(bool(found))
 

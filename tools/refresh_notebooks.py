@@ -1,11 +1,13 @@
-"""Run notebooks from top to bottom and store their outputs so that an unchanged rerun gives an empty diff.
+"""Run notebooks from top to bottom and store their outputs so that an unchanged rerun gives an
+empty diff.
 
     python tools/refresh_notebooks.py                      every lesson in notebooks/
     python tools/refresh_notebooks.py notebooks/03*.ipynb  these
 
-A notebook in which a cell fails is left as it was. What is kept beside the cells' sources and outputs: in a cell's metadata `tags`
-(nbval's), `given` (numbers that the prose takes as inputs) and `nbgrader`; in the notebook's the kernel's name and `given`. Cells
-tagged nbval-ignore-output print timings, which no two runs share: they keep the output that they have; clear it to time them anew.
+A notebook in which a cell fails is left as it was. What is kept beside the cells' sources and
+outputs: in a cell's metadata `tags` (nbval's), `given` (numbers that the prose takes as inputs) and
+`nbgrader`; in the notebook's the kernel's name and `given`. Cells tagged nbval-ignore-output print
+timings, which no two runs share: they keep the output that they have; clear it to time them anew.
 """
 
 import argparse
@@ -18,15 +20,23 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 ROOT = Path(__file__).resolve().parents[1]
 CELL_METADATA = {"tags", "given", "nbgrader"}
-NOTEBOOK_METADATA = {"kernelspec": {"display_name": "Python 3", "name": "python3"}, "language_info": {"name": "python"}}
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"  # without a kernel it shows "model not found" and hides the PNG
+NOTEBOOK_METADATA = {
+    "kernelspec": {"display_name": "Python 3", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+# without a kernel it shows "model not found" and hides the PNG
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 TIMED = "nbval-ignore-output"
 
 
 def refreshed(text, folder, timeout=120):
     """The notebook with this JSON text, run in this folder: its new JSON text."""
     before = nbformat.reads(text, as_version=4)
-    timed = {cell.id: cell.outputs for cell in code_cells(before) if TIMED in cell.metadata.get("tags", ()) and cell.outputs}
+    timed = {
+        cell.id: cell.outputs
+        for cell in code_cells(before)
+        if TIMED in cell.metadata.get("tags", ()) and cell.outputs
+    }
     notebook = cleaned(before)
     NotebookClient(
         notebook,
@@ -46,10 +56,15 @@ def refreshed(text, folder, timeout=120):
 
 
 def joined(outputs):
-    """The outputs with what a cell prints in one piece: a kernel sends it in as many as its own clock falls into."""
+    """The outputs with what a cell prints in one piece: a kernel sends it in as many as its own
+    clock falls into."""
     result = []
     for output in outputs:
-        if result and output.output_type == result[-1].output_type == "stream" and output.name == result[-1].name:
+        if (
+            result
+            and output.output_type == result[-1].output_type == "stream"
+            and output.name == result[-1].name
+        ):
             result[-1].text += output.text
         else:
             result.append(output)
@@ -63,7 +78,9 @@ def cleaned(notebook):
         notebook.nbformat_minor = 5
     notebook.metadata = metadata_of(notebook)
     for cell in notebook.cells:
-        cell.metadata = nbformat.from_dict({key: value for key, value in cell.metadata.items() if key in CELL_METADATA})
+        cell.metadata = nbformat.from_dict(
+            {key: value for key, value in cell.metadata.items() if key in CELL_METADATA}
+        )
     for cell in code_cells(notebook):
         cell.outputs, cell.execution_count = [], None
     return notebook
@@ -95,6 +112,8 @@ def main(paths):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("paths", nargs="*", type=Path, help="notebooks; none: every lesson")
     sys.exit(main(parser.parse_args().paths))

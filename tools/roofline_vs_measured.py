@@ -1,8 +1,10 @@
-"""Write docs/roofline_vs_measured.md and .csv from the recorded measurements: the bound that the model predicts against what was measured.
+"""Write docs/roofline_vs_measured.md and .csv from the recorded measurements: the bound that the
+model predicts against what was measured.
 
     python tools/roofline_vs_measured.py
 
-Nothing is left out and nothing is clamped: every point of every record in roofline_lib/data/measured counts.
+Nothing is left out and nothing is clamped: every point of every record in
+roofline_lib/data/measured counts.
 """
 
 import csv
@@ -21,8 +23,13 @@ from roofline_lib.text import significant
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 SHEET = rl.machine("H200 SXM")
-KINDS = {"gemm_n": "product, n = m = k", "gemm_m": "product over m", "steady": "one product, 8 s", "chain_width": "multiply-add chains",
-         "chain_order": "product of three"} | dict.fromkeys(BANDWIDTH_FAMILIES, "stream")
+KINDS = {
+    "gemm_n": "product, n = m = k",
+    "gemm_m": "product over m",
+    "steady": "one product, 8 s",
+    "chain_width": "multiply-add chains",
+    "chain_order": "product of three",
+} | dict.fromkeys(BANDWIDTH_FAMILIES, "stream")
 REGIMES = ("cache", "memory", "ridge", "compute")
 
 
@@ -35,7 +42,14 @@ def files():
     """{name: text} of the page and of the table of all points."""
     records = {name: load(name) for name in recorded()}
     rows = [row for name, record in records.items() for row in pairs(name, record)]
-    page = "\n\n".join(folded(block) for part in sections(records, rows) for block in part.strip().split("\n\n")) + "\n"
+    page = (
+        "\n\n".join(
+            folded(block)
+            for part in sections(records, rows)
+            for block in part.strip().split("\n\n")
+        )
+        + "\n"
+    )
     return {"roofline_vs_measured.md": page, "roofline_vs_measured.csv": table_of_all(rows)}
 
 
@@ -44,22 +58,42 @@ def folded(block):
     if block.startswith(("|", "#")):
         return block
     items = re.split(r"\n(?=\d\. )", block)
-    return "\n".join(textwrap.fill(" ".join(item.split()), 120, subsequent_indent="   " * (len(items) > 1), break_on_hyphens=False)
-                     for item in items)
+    return "\n".join(
+        textwrap.fill(
+            " ".join(item.split()),
+            120,
+            subsequent_indent="   " * (len(items) > 1),
+            break_on_hyphens=False,
+        )
+        for item in items
+    )
 
 
 def pairs(name, record):
-    """One dict for each point of a record: what the model says on both roofs, and what was measured."""
+    """One dict for each point of a record: what the model says on both roofs, and what was
+    measured."""
     if not record["points"]:
         return
     roof, kept_up = sheet(record), rl.Machine.from_record(record)
     for p in record["points"]:
-        yield {"record": name, "machine": record["machine"]["kind"], "family": p["family"], "precision": p["precision"],
-               "shape": " ".join(f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in p["shape"].items()),
-               "label": p.get("label", ""), "regime": regime(p, roof), "flops": p["flops"], "bytes_moved": p["bytes_moved"],
-               "bound_on_sheet_s": rl.bound(work_of(p), roof, p["precision"]).time, "measured_s": p["seconds"]["median"],
-               "measured_over_attainable_sheet": efficiency(p, roof), "measured_over_attainable_sustained": efficiency(p, kept_up),
-               "point": p}
+        yield {
+            "record": name,
+            "machine": record["machine"]["kind"],
+            "family": p["family"],
+            "precision": p["precision"],
+            "shape": " ".join(
+                f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in p["shape"].items()
+            ),
+            "label": p.get("label", ""),
+            "regime": regime(p, roof),
+            "flops": p["flops"],
+            "bytes_moved": p["bytes_moved"],
+            "bound_on_sheet_s": rl.bound(work_of(p), roof, p["precision"]).time,
+            "measured_s": p["seconds"]["median"],
+            "measured_over_attainable_sheet": efficiency(p, roof),
+            "measured_over_attainable_sustained": efficiency(p, kept_up),
+            "point": p,
+        }
 
 
 def table_of_all(rows):
@@ -67,7 +101,9 @@ def table_of_all(rows):
     names = [name for name in rows[0] if name != "point"]
     writer = csv.DictWriter(file, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    writer.writerows(
+        {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows
+    )
     return file.getvalue()
 
 
@@ -81,15 +117,42 @@ def quantiles(values):
 
 
 def by_regime(rows):
-    """The table of quantiles: one line for each kind of point, precision and regime, with its count."""
+    """The table of quantiles: one line for each kind of point, precision and regime, with its
+    count."""
     found = {}
     for row in rows:
         found.setdefault((KINDS[row["family"]], row["precision"], row["regime"]), []).append(row)
-    order = sorted(found, key=lambda key: (list(KINDS.values()).index(key[0]), key[1], REGIMES.index(key[2])))
-    lines = [[*key, len(found[key]), *(cell for roof in ("sheet", "sustained") for cell in quantiles(
-        [row[f"measured_over_attainable_{roof}"] for row in found[key]]))] for key in order]
-    return table(["what", "precision", "regime", "points", *(f"{roof} {q}" for roof in ("sheet", "sustained") for q in (
-        "min", "25 %", "median", "75 %", "max"))], lines)
+    order = sorted(
+        found, key=lambda key: (list(KINDS.values()).index(key[0]), key[1], REGIMES.index(key[2]))
+    )
+    lines = [
+        [
+            *key,
+            len(found[key]),
+            *(
+                cell
+                for roof in ("sheet", "sustained")
+                for cell in quantiles(
+                    [row[f"measured_over_attainable_{roof}"] for row in found[key]]
+                )
+            ),
+        ]
+        for key in order
+    ]
+    return table(
+        [
+            "what",
+            "precision",
+            "regime",
+            "points",
+            *(
+                f"{roof} {q}"
+                for roof in ("sheet", "sustained")
+                for q in ("min", "25 %", "median", "75 %", "max")
+            ),
+        ],
+        lines,
+    )
 
 
 def sections(records, rows):
@@ -114,13 +177,41 @@ the
 fastest stream from DRAM. Bytes are compulsory traffic, counted at DRAM. Regimes: *memory* is left of half the ridge point, *compute*
 right of twice
 the ridge point, *ridge* between them; *cache* holds the streams whose arrays are no larger than twice the last cache."""
-    yield "## Records\n\n" + table(["record", "machine", "card", "date", "library", "load before, after", "points", "byte counts"], [
-        [name, r["machine"]["name"], r["machine"].get("card", ""), r["started"][:10],
-         ", ".join(f"{k} {r['software'][k]}" for k in ("torch", "openblas", "numpy") if k in r["software"]),
-         ", ".join(f"{load:.2f}" for load in r["settings"]["load_average"]), len(r["points"]), len(r["traffic"])]
-        for name, r in records.items()]) + """
+    yield (
+        "## Records\n\n"
+        + table(
+            [
+                "record",
+                "machine",
+                "card",
+                "date",
+                "library",
+                "load before, after",
+                "points",
+                "byte counts",
+            ],
+            [
+                [
+                    name,
+                    r["machine"]["name"],
+                    r["machine"].get("card", ""),
+                    r["started"][:10],
+                    ", ".join(
+                        f"{k} {r['software'][k]}"
+                        for k in ("torch", "openblas", "numpy")
+                        if k in r["software"]
+                    ),
+                    ", ".join(f"{load:.2f}" for load in r["settings"]["load_average"]),
+                    len(r["points"]),
+                    len(r["traffic"]),
+                ]
+                for name, r in records.items()
+            ],
+        )
+        + """
 
 The same card hash is the same card. A load near the number of cores means that the processor was not ours alone."""
+    )
     yield "## H200: measured over attainable\n\n" + by_regime(on_gpu)
     yield optimistic(gpus, on_gpu)
     above = [row for row in on_gpu if row["measured_over_attainable_sheet"] > 1]
@@ -131,9 +222,19 @@ The same card hash is the same card. A load near the number of cores means that 
 arrays stay
 in the 60 MiB of L2.
 
-""" + table(["record", "family", "working set", "ratio", "suspects"], [
-        [row["record"], row["family"], rl.quantity(row["point"]["working_set"], "byte"), f"{row['measured_over_attainable_sheet']:.3f}",
-         ", ".join(verdict(row["point"], SHEET).suspects)] for row in above])
+""" + table(
+        ["record", "family", "working set", "ratio", "suspects"],
+        [
+            [
+                row["record"],
+                row["family"],
+                rl.quantity(row["point"]["working_set"], "byte"),
+                f"{row['measured_over_attainable_sheet']:.3f}",
+                ", ".join(verdict(row["point"], SHEET).suspects),
+            ]
+            for row in above
+        ],
+    )
     yield spread(gpus)
     yield traffic(counters)
     for name in dict.fromkeys(row["record"] for row in on_cpu):
@@ -144,12 +245,20 @@ def optimistic(gpus, rows):
     first, record = next(iter(gpus.items()))
     kept_up = rl.Machine.from_record(record)
     steady = next(p for p in record["points"] if p["family"] == "steady")
-    reached = rl.Work(*(steady[k] for k in ("flops", "bytes_moved"))).flops / steady["seconds"]["median"]
-    allowed = rl.peak_flops(SHEET.units, SHEET.find_peak("bf16").flop_per_clock_per_unit / 2, steady["clock"])
+    reached = (
+        rl.Work(*(steady[k] for k in ("flops", "bytes_moved"))).flops / steady["seconds"]["median"]
+    )
+    allowed = rl.peak_flops(
+        SHEET.units, SHEET.find_peak("bf16").flop_per_clock_per_unit / 2, steady["clock"]
+    )
     floors = {p: rl.quantity(launch_floor(record, p), "s") for p in ("bf16", "fp32")}
     under = np.mean([row["measured_over_attainable_sheet"] < 0.5 for row in rows])
-    chains = max(row["measured_over_attainable_sheet"] for row in rows if row["family"] == "chain_width")
-    copies = [p["bytes_moved"] / p["seconds"]["median"] for p in record["points"] if p["family"] == "copy"]
+    chains = max(
+        row["measured_over_attainable_sheet"] for row in rows if row["family"] == "chain_width"
+    )
+    copies = [
+        p["bytes_moved"] / p["seconds"]["median"] for p in record["points"] if p["family"] == "copy"
+    ]
     half, large = (rl.quantity(copies[i], "byte/s") for i in (-4, -1))
     head, lines = factors(record, kept_up)
     return f"""
@@ -189,35 +298,67 @@ smaller tiles than the 128 × 128 that *waves* assumes, and that factor explains
 
 def factors(record, kept_up):
     """Head and lines of the table of factors, by precision and size."""
-    found = [(p, explain(p, SHEET, kept_up, launch_floor(record, p["precision"])))
-             for p in record["points"] if p["family"].startswith("gemm")]
-    groups = {"n up to 256": lambda p: p["family"] == "gemm_n" and p["shape"]["n"] < 300,
-              "n = 384 to 1024": lambda p: p["family"] == "gemm_n" and 300 < p["shape"]["n"] < 1100,
-              "n from 1536": lambda p: p["family"] == "gemm_n" and p["shape"]["n"] > 1100,
-              "m = 1 to 64": lambda p: p["family"] == "gemm_m" and p["shape"]["m"] <= 64,
-              "m from 96": lambda p: p["family"] == "gemm_m" and p["shape"]["m"] > 64}
+    found = [
+        (p, explain(p, SHEET, kept_up, launch_floor(record, p["precision"])))
+        for p in record["points"]
+        if p["family"].startswith("gemm")
+    ]
+    groups = {
+        "n up to 256": lambda p: p["family"] == "gemm_n" and p["shape"]["n"] < 300,
+        "n = 384 to 1024": lambda p: p["family"] == "gemm_n" and 300 < p["shape"]["n"] < 1100,
+        "n from 1536": lambda p: p["family"] == "gemm_n" and p["shape"]["n"] > 1100,
+        "m = 1 to 64": lambda p: p["family"] == "gemm_m" and p["shape"]["m"] <= 64,
+        "m from 96": lambda p: p["family"] == "gemm_m" and p["shape"]["m"] > 64,
+    }
     lines = []
     for precision in dict.fromkeys(p["precision"] for p, _ in found):
         for name, belongs in groups.items():
             some = [f for p, f in found if p["precision"] == precision and belongs(p)]
-            lines.append([precision, name, len(some), *(f"{np.median([f[factor] for f in some]):.3f}" for factor in some[0])])
+            lines.append(
+                [
+                    precision,
+                    name,
+                    len(some),
+                    *(f"{np.median([f[factor] for f in some]):.3f}" for factor in some[0]),
+                ]
+            )
     return ["precision", "products", "points", *found[0][1]], lines
 
 
 def spread(gpus):
     """How far apart two runs are: of one card, and of two."""
     first, *others = gpus.items()
-    times = {name: {(p["family"], p["precision"], str(p["shape"]), p.get("label")): p["seconds"]["median"] for p in r["points"]}
-             for name, r in gpus.items()}
+    times = {
+        name: {
+            (p["family"], p["precision"], str(p["shape"]), p.get("label")): p["seconds"]["median"]
+            for p in r["points"]
+        }
+        for name, r in gpus.items()
+    }
     lines = []
     for name, record in others:
-        which = "same card" if record["machine"]["card"] == first[1]["machine"]["card"] else "other card"
+        which = (
+            "same card"
+            if record["machine"]["card"] == first[1]["machine"]["card"]
+            else "other card"
+        )
         for family in KINDS:
             keys = [key for key in times[name] if key[0] == family]
             if keys:
                 apart = np.abs([times[name][key] / times[first[0]][key] - 1 for key in keys])
-                lines.append([f"{name}, {which}", family, len(keys), *(f"{100 * q:.2f} %" for q in np.quantile(apart, [0.5, 0.9, 1]))])
-    within = [(p["seconds"]["q3"] - p["seconds"]["q1"]) / p["seconds"]["median"] for r in gpus.values() for p in r["points"]]
+                lines.append(
+                    [
+                        f"{name}, {which}",
+                        family,
+                        len(keys),
+                        *(f"{100 * q:.2f} %" for q in np.quantile(apart, [0.5, 0.9, 1])),
+                    ]
+                )
+    within = [
+        (p["seconds"]["q3"] - p["seconds"]["q1"]) / p["seconds"]["median"]
+        for r in gpus.values()
+        for p in r["points"]
+    ]
     return f"""
 ## From run to run
 
@@ -235,13 +376,34 @@ def traffic(counters):
         for t in record["traffic"]:
             n, s = t["n"], rl.bytes_per_element(t["precision"])
             tile = t["tile"] if t["kernel"] == "tiled" else _tile_in_name(t["function"])
-            model = rl.tiled_gemm(n, n, n, tuple(tile), t["precision"]).bytes_moved - s * n * n if tile else 2.0 * s * n**3
-            got = {key: np.median([repeat[key] for repeat in t["repeats"]]) for key in t["repeats"][0]}
-            what = {"tiled": "tiled", "naive": f"naive, {t['threads']}", "library": "library"}[t["kernel"]]
+            model = (
+                rl.tiled_gemm(n, n, n, tuple(tile), t["precision"]).bytes_moved - s * n * n
+                if tile
+                else 2.0 * s * n**3
+            )
+            got = {
+                key: np.median([repeat[key] for repeat in t["repeats"]]) for key in t["repeats"][0]
+            }
+            what = {"tiled": "tiled", "naive": f"naive, {t['threads']}", "library": "library"}[
+                t["kernel"]
+            ]
             sides = "×".join(map(str, tile)) if tile else "1×1"
-            lines.append([name, what, t["precision"], n, sides, t["loads"], rl.quantity(model, "byte"),
-                          *(f"{got[key] / model:.4f}" for key in ("l1_loads", "l2_to_sm_crossbar", "l2_to_sm", "dram_read")),
-                          significant(model / got["dram_read"])])
+            lines.append(
+                [
+                    name,
+                    what,
+                    t["precision"],
+                    n,
+                    sides,
+                    t["loads"],
+                    rl.quantity(model, "byte"),
+                    *(
+                        f"{got[key] / model:.4f}"
+                        for key in ("l1_loads", "l2_to_sm_crossbar", "l2_to_sm", "dram_read")
+                    ),
+                    significant(model / got["dram_read"]),
+                ]
+            )
     exact = [float(line[8]) for line in lines if line[1] == "tiled" and line[5] == "past L1"]
     near = [float(line[8]) for line in lines if line[1] == "tiled" and line[5] == "through L1"]
     slices = [float(line[9]) for line in lines if line[1] == "tiled"]
@@ -265,8 +427,23 @@ difference, not its cause. For library kernels the tile is the one in the kernel
 each
 multiply-add, nothing kept.
 
-""" + table(["record", "kernel", "precision", "n", "tile", "loads go", "model", "loads", "crossbar", "slices", "DRAM", "model / DRAM"],
-            lines)
+""" + table(
+        [
+            "record",
+            "kernel",
+            "precision",
+            "n",
+            "tile",
+            "loads go",
+            "model",
+            "loads",
+            "crossbar",
+            "slices",
+            "DRAM",
+            "model / DRAM",
+        ],
+        lines,
+    )
 
 
 def _tile_in_name(function):
@@ -278,7 +455,10 @@ def cpu_section(name, record, rows):
     chip = record["machine"]
     above = [row for row in rows if row["measured_over_attainable_sheet"] > 1]
     products = sum(row["family"] in ("gemm_m", "gemm_n") for row in above)
-    noisy = sum((p["seconds"]["q3"] - p["seconds"]["q1"]) > 0.15 * p["seconds"]["median"] for p in record["points"])
+    noisy = sum(
+        (p["seconds"]["q3"] - p["seconds"]["q1"]) > 0.15 * p["seconds"]["median"]
+        for p in record["points"]
+    )
     return f"""
 ## CPU, record {name}: measured over attainable
 

@@ -1,8 +1,10 @@
-"""Copy lessons and exercises into work/, where a learner edits them; what is there already is left alone.
+"""Copy lessons and exercises into work/, where a learner edits them; what is there already is left
+alone.
 
-A copy has no stored outputs, so that a guess can be made before its answer shows, and its links lead where those of the tracked
-notebook lead, to the copies where there are some. With --fresh every copy that was changed is brought anew, and the old one is kept
-beside it as old-1_..., old-2_... With --lab JupyterLab opens on lesson 0 afterwards.
+A copy has no stored outputs, so that a guess can be made before its answer shows, and its links
+lead where those of the tracked notebook lead, to the copies where there are some. With --fresh
+every copy that was changed is brought anew, and the old one is kept beside it as old-1_...,
+old-2_... With --lab JupyterLab opens on lesson 0 afterwards.
 """
 
 import argparse
@@ -13,17 +15,24 @@ from itertools import count
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LINK = re.compile(r"(?<=\]\()(?![a-z]+:)([^)\s#]+)")  # the file that a link of the text leads to; addresses of the web are left out
+# the file that a link of the text leads to; addresses of the web are left out
+LINK = re.compile(r"(?<=\]\()(?![a-z]+:)([^)\s#]+)")
 
 
 def copies(root):
     """Each tracked notebook with the place of its copy."""
-    places = {source: root / "work" / source.name for source in sorted(root.glob("notebooks/*.ipynb"))}
-    return places | {source: root / "work" / source.relative_to(root) for source in sorted(root.glob("exercises/*/*.ipynb"))}
+    places = {
+        source: root / "work" / source.name for source in sorted(root.glob("notebooks/*.ipynb"))
+    }
+    return places | {
+        source: root / "work" / source.relative_to(root)
+        for source in sorted(root.glob("exercises/*/*.ipynb"))
+    }
 
 
 def learners(source, places):
     """The text of the copy of `source`: without outputs, with its links led anew."""
+
     def led(match):
         target = Path(os.path.normpath(source.parent / match[0]))
         return Path(os.path.relpath(places.get(target, target), places[source].parent)).as_posix()
@@ -38,7 +47,8 @@ def learners(source, places):
 
 
 def bring(root, fresh=False):
-    """Write the copies that are missing, with fresh also those that differ; return the places written to."""
+    """Write the copies that are missing, with fresh also those that differ; return the places
+    written to."""
     written, places = [], copies(root)
     for source, copy in places.items():
         text = learners(source, places)
@@ -54,8 +64,12 @@ def bring(root, fresh=False):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fresh", action="store_true", help="bring clean copies, keep the old ones beside them")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--fresh", action="store_true", help="bring clean copies, keep the old ones beside them"
+    )
     parser.add_argument("--lab", action="store_true", help="then open JupyterLab on lesson 0")
     args = parser.parse_args()
     for copy in bring(ROOT, args.fresh):

@@ -1,9 +1,11 @@
-"""Bytes that a matrix product moves between the memories of an NVIDIA GPU, by its hardware counters. Writes a record with `traffic` rows.
+"""Bytes that a matrix product moves between the memories of an NVIDIA GPU, by its hardware
+counters. Writes a record with `traffic` rows.
 
     python benchmarks/gpu/counters.py record.json
 
-Needs nvcc, ncu (Nsight Compute) with access to the counters, and torch for the library's own kernels. The clocks are left alone
-(--clock-control none); ncu empties the caches before each pass, so DRAM traffic starts cold.
+Needs nvcc, ncu (Nsight Compute) with access to the counters, and torch for the library's own
+kernels. The clocks are left alone (--clock-control none); ncu empties the caches before each pass,
+so DRAM traffic starts cold.
 """
 
 import argparse
@@ -33,35 +35,59 @@ COUNTERS = {
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Count the bytes of tiled, naive and library matrix products with ncu.")
+    parser = argparse.ArgumentParser(
+        description="Count the bytes of tiled, naive and library matrix products with ncu."
+    )
     parser.add_argument("out", help="where the record goes")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[4096, 4000], help="n of the n x n x n products")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[4096, 4000], help="n of the n x n x n products"
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--arch", default="sm_90")
     options = parser.parse_args()
     setup = gpu.prepare(gpu.library(), quick=True, repeats=3)
-    record = new_record(setup, {"quick": False, "repeats": options.repeats, "load_average": []}, " ".join(["python", *sys.argv]))
+    record = new_record(
+        setup,
+        {"quick": False, "repeats": options.repeats, "load_average": []},
+        " ".join(["python", *sys.argv]),
+    )
     with tempfile.TemporaryDirectory() as folder:
         program, manifest = f"{folder}/tiles", Path(folder, "manifest")
-        subprocess.run(["nvcc", "-O3", f"-arch={options.arch}", HERE / "tiles.cu", "-o", program], check=True)
+        subprocess.run(
+            ["nvcc", "-O3", f"-arch={options.arch}", HERE / "tiles.cu", "-o", program], check=True
+        )
         counters = available(program, manifest)
         for name in COUNTERS.keys() - counters:
-            record["absent"].append({"what": f"counter {COUNTERS[name][0]}", "why": "ncu does not offer it here"})
+            record["absent"].append(
+                {"what": f"counter {COUNTERS[name][0]}", "why": "ncu does not offer it here"}
+            )
         for n in options.sizes:
             rows = profile([program, str(n), str(options.repeats), str(manifest)], counters)
-            record["traffic"] += gather([json.loads(line) for line in manifest.read_text().splitlines()], rows)
+            record["traffic"] += gather(
+                [json.loads(line) for line in manifest.read_text().splitlines()], rows
+            )
         products = [sys.executable, HERE / "library_products.py", str(options.repeats)]
         printed = subprocess.run(products, check=True, capture_output=True, text=True).stdout
         try:
             rows = profile(products, counters, "--kernel-name", "regex:gemm|nvjet|cutlass|xmma")
             record["traffic"] += gather([json.loads(line) for line in printed.splitlines()], rows)
         except RuntimeError as error:
-            record["absent"].append({"what": "traffic of the library's kernels", "why": str(error)[:200]})
+            record["absent"].append(
+                {"what": "traffic of the library's kernels", "why": str(error)[:200]}
+            )
     setup.close()
     record["finished"], record["samples"] = now(), []
     save(record, options.out)
     for row in record["traffic"]:
-        print(row["kernel"], row["precision"], row["n"], row["tile"], row["loads"], row["threads"], row["repeats"][0])
+        print(
+            row["kernel"],
+            row["precision"],
+            row["n"],
+            row["tile"],
+            row["loads"],
+            row["threads"],
+            row["repeats"][0],
+        )
 
 
 def available(program, manifest):
@@ -83,18 +109,36 @@ def available(program, manifest):
 
 
 def profile(command, names, *flags):
-    """One dict per profiled launch, in order: {"function": ..., name: value}. RuntimeError with ncu's words where it fails."""
+    """One dict per profiled launch, in order: {"function": ..., name: value}. RuntimeError with
+    ncu's words where it fails."""
     wanted = [COUNTERS[name][0] for name in names]
-    ncu = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base", *flags, "--metrics", ",".join(wanted)]
+    ncu = [
+        "ncu",
+        "--clock-control",
+        "none",
+        "--csv",
+        "--page",
+        "raw",
+        "--print-units",
+        "base",
+        *flags,
+        "--metrics",
+        ",".join(wanted),
+    ]
     run = subprocess.run([*ncu, *command], capture_output=True, text=True)
-    table = run.stdout[run.stdout.find('"ID"'):]
+    table = run.stdout[run.stdout.find('"ID"') :]
     if run.returncode or not table.startswith('"ID"'):
         raise RuntimeError(f"ncu: {run.stdout[-1500:]}{run.stderr[-500:]}")
-    lines = list(csv.DictReader(io.StringIO(table)))[1:]  # the first line under the names holds units
+    # the first line under the names holds units
+    lines = list(csv.DictReader(io.StringIO(table)))[1:]
     if missing := [counter for counter in wanted if not lines or not lines[0].get(counter)]:
         raise RuntimeError(f"ncu gave no {missing}")
+
     def values(line):
-        return {name: float(line[COUNTERS[name][0]].replace(",", "")) * COUNTERS[name][1] for name in names}
+        return {
+            name: float(line[COUNTERS[name][0]].replace(",", "")) * COUNTERS[name][1]
+            for name in names
+        }
 
     return [{"function": line["Kernel Name"], **values(line)} for line in lines]
 
@@ -102,11 +146,15 @@ def profile(command, names, *flags):
 def gather(launches, rows):
     """Join what was launched with what was counted, repeats of one launch together."""
     if len(launches) != len(rows):
-        raise RuntimeError(f"{len(launches)} launches, but ncu counted {len(rows)}: {[row['function'][:60] for row in rows]}")
+        raise RuntimeError(
+            f"{len(launches)} launches, but ncu counted {len(rows)}: {[row['function'][:60] for row in rows]}"
+        )
     joined = {}
     for launch, row in zip(launches, rows, strict=True):
         function = row.pop("function")
-        entry = joined.setdefault(json.dumps(launch), {**launch, "function": function[:160], "repeats": []})
+        entry = joined.setdefault(
+            json.dumps(launch), {**launch, "function": function[:160], "repeats": []}
+        )
         entry["repeats"].append({name: float(f"{value:.7g}") for name, value in row.items()})
     return list(joined.values())
 

@@ -1,7 +1,8 @@
 """What can stand in a picture, in data coordinates, and how it becomes shapes in pixels.
 
-A mark says what is where; `lay_out` asks the axes' own transform for pixels and finds each label a place where nothing else is.
-Marks are painted in the order given. `panel` is the number of the Axes that a mark belongs to.
+A mark says what is where; `lay_out` asks the axes' own transform for pixels and finds each label a
+place where nothing else is. Marks are painted in the order given. `panel` is the number of the Axes
+that a mark belongs to.
 """
 
 from dataclasses import dataclass
@@ -15,14 +16,16 @@ from roofline_lib.explorers.stage import Dot, Path, Words, to_pixels
 
 @dataclass(frozen=True)
 class View:
-    """One set of axes as a mark sees it: `pixels(x, y)` -> (n, 2), and the frame (x0, y0, x1, y1) in pixels."""
+    """One set of axes as a mark sees it: `pixels(x, y)` -> (n, 2), and the frame (x0, y0, x1, y1)
+    in pixels."""
 
     pixels: object
     frame: tuple
 
 
 class Mark:
-    """`shapes` is what is drawn; `captions` are the labels, which keep off what is `taken`; lower `rank` first."""
+    """`shapes` is what is drawn; `captions` are the labels, which keep off what is `taken`; lower
+    `rank` first."""
 
     panel = 0
     rank = 1
@@ -36,7 +39,8 @@ class Mark:
 
 @dataclass(frozen=True)
 class Line(Mark):
-    """A line through x, y, cut at the frame, with its label written along it: a roof, a curve, a reference."""
+    """A line through x, y, cut at the frame, with its label written along it: a roof, a curve, a
+    reference."""
 
     x: tuple
     y: tuple
@@ -48,11 +52,18 @@ class Line(Mark):
     rank = 0
 
     def shapes(self, view):
-        return [Path(piece, self.color, self.width, self.dash) for piece in clip(view.pixels(self.x, self.y), view.frame)]
+        return [
+            Path(piece, self.color, self.width, self.dash)
+            for piece in clip(view.pixels(self.x, self.y), view.frame)
+        ]
 
     def captions(self, view, taken):
         pieces = clip(view.pixels(self.x, self.y), view.frame) if self.label else []
-        return [along_line(max(pieces, key=len), self.label, self.color, taken, view.frame)] if pieces else []
+        return (
+            [along_line(max(pieces, key=len), self.label, self.color, taken, view.frame)]
+            if pieces
+            else []
+        )
 
 
 @dataclass(frozen=True)
@@ -70,11 +81,24 @@ class Point(Mark):
     panel: int = 0
 
     def shapes(self, view):
-        (x, y), = view.pixels(self.x, self.y)
+        ((x, y),) = view.pixels(self.x, self.y)
         return [Dot(x, y, self.color, self.kind, self.radius, self.hollow)]
 
     def captions(self, view, taken):
-        return [near(view.pixels(self.x, self.y)[0], self.label, self.color, taken, view.frame, self.bold)] if self.label else []
+        return (
+            [
+                near(
+                    view.pixels(self.x, self.y)[0],
+                    self.label,
+                    self.color,
+                    taken,
+                    view.frame,
+                    self.bold,
+                )
+            ]
+            if self.label
+            else []
+        )
 
 
 @dataclass(frozen=True)
@@ -89,25 +113,37 @@ class Drop(Mark):
     rank = 0
 
     def _foot(self, view):
-        (x, y), = view.pixels(self.x, self.y)
+        ((x, y),) = view.pixels(self.x, self.y)
         return x, max(y, view.frame[1]), view.frame[3]
 
     def shapes(self, view):
         x, top, foot = self._foot(view)
-        return [Path(np.array([(x, top), (x, foot)]), self.color, 1.3, (2, 3)),
-                Path(np.array([(x, foot - 5), (x, foot + 5)]), self.color, 2)]
+        return [
+            Path(np.array([(x, top), (x, foot)]), self.color, 1.3, (2, 3)),
+            Path(np.array([(x, foot - 5), (x, foot + 5)]), self.color, 2),
+        ]
 
     def captions(self, view, taken):
         x, _, foot = self._foot(view)
         if not self.label:
             return []
         fits = x + 6 + text_size(self.label, 12)[0] < view.frame[2]
-        return [Words(x + (6 if fits else -6), foot - 7, self.label, self.color, 12, "start" if fits else "end")]
+        return [
+            Words(
+                x + (6 if fits else -6),
+                foot - 7,
+                self.label,
+                self.color,
+                12,
+                "start" if fits else "end",
+            )
+        ]
 
 
 @dataclass(frozen=True)
 class Gap(Mark):
-    """The distance from (x, low) up to (x, high), which is what the eye should find, with its size in words."""
+    """The distance from (x, low) up to (x, high), which is what the eye should find, with its size
+    in words."""
 
     x: float
     low: float
@@ -126,7 +162,11 @@ class Gap(Mark):
 
     def captions(self, view, taken):
         (x, y0), (_, y1) = view.pixels((self.x, self.x), (self.low, self.high))
-        return [near((x, (y0 + y1) / 2), self.label, self.color, taken, view.frame, size=12)] if abs(y0 - y1) >= 26 else []
+        return (
+            [near((x, (y0 + y1) / 2), self.label, self.color, taken, view.frame, size=12)]
+            if abs(y0 - y1) >= 26
+            else []
+        )
 
 
 @dataclass(frozen=True)
@@ -141,7 +181,9 @@ class Side(Mark):
     rank = 0
 
     def _box(self, view):
-        left, right = np.clip(view.pixels((self.x0, self.x1), (1, 1))[:, 0], view.frame[0], view.frame[2])
+        left, right = np.clip(
+            view.pixels((self.x0, self.x1), (1, 1))[:, 0], view.frame[0], view.frame[2]
+        )
         return left, right
 
     def shapes(self, view):
@@ -149,12 +191,22 @@ class Side(Mark):
         top, foot = view.frame[1], view.frame[3]
         if right - left < 1:
             return []
-        return [Path(np.array([(left, top), (right, top), (right, foot), (left, foot)]), fill=self.color, opacity=0.07)]
+        return [
+            Path(
+                np.array([(left, top), (right, top), (right, foot), (left, foot)]),
+                fill=self.color,
+                opacity=0.07,
+            )
+        ]
 
     def captions(self, view, taken):
         left, right = self._box(view)
         fits = right - left > text_size(self.label, 13)[0] + 12
-        return [Words((left + right) / 2, view.frame[1] + 15, self.label, self.color, 13, "middle")] if fits else []
+        return (
+            [Words((left + right) / 2, view.frame[1] + 15, self.label, self.color, 13, "middle")]
+            if fits
+            else []
+        )
 
 
 @dataclass(frozen=True)
@@ -171,13 +223,14 @@ class Text(Mark):
     rank = 0
 
     def captions(self, view, taken):
-        (x, y), = view.pixels(self.x, self.y)
+        ((x, y),) = view.pixels(self.x, self.y)
         return [Words(x, y, self.label, self.color, self.size, self.anchor)]
 
 
 @dataclass(frozen=True)
 class Bar(Mark):
-    """A bar that fills: `parts` are fractions of the track, laid one after the other; past 1 it turns colour and its tip sticks out.
+    """A bar that fills: `parts` are fractions of the track, laid one after the other; past 1 it
+    turns colour and its tip sticks out.
 
     `box` is (left, top, width) in pixels of the picture; name and value stand above the track.
     """
@@ -194,7 +247,15 @@ class Bar(Mark):
         total, start, shapes = sum(self.parts), 0.0, [_rectangle(left, top + 20, width, 12, GRID)]
         for part, color in zip(self.parts, self.colors, strict=True):
             end = min(start + part, 1.0)
-            shapes.append(_rectangle(left + width * start, top + 20, width * (end - start), 12, OVER if total > 1 else color))
+            shapes.append(
+                _rectangle(
+                    left + width * start,
+                    top + 20,
+                    width * (end - start),
+                    12,
+                    OVER if total > 1 else color,
+                )
+            )
             start = end
         if total > 1:
             shapes.append(_rectangle(left + width, top + 17, 7, 18, OVER))
@@ -203,12 +264,17 @@ class Bar(Mark):
     def captions(self, view, taken):
         left, top, width = self.box
         color = OVER if sum(self.parts) > 1 else INK
-        return [Words(left, top + 13, self.name, INK, 12), Words(left + width, top + 13, self.value, color, 12, "end", bold=color == OVER)]
+        return [
+            Words(left, top + 13, self.name, INK, 12),
+            Words(left + width, top + 13, self.value, color, 12, "end", bold=color == OVER),
+        ]
 
 
 def lay_out(axes, height, marks):
     """The shapes of `marks` on a tuple of Axes in a picture `height` pixels high, labels placed."""
-    views = [View(pixels, one.frame) for pixels, one in zip(to_pixels(axes, height), axes, strict=True)]
+    views = [
+        View(pixels, one.frame) for pixels, one in zip(to_pixels(axes, height), axes, strict=True)
+    ]
     taken = Taken([shape for mark in marks for shape in mark.shapes(views[mark.panel])])
     for mark in sorted(marks, key=lambda mark: mark.rank):
         for words in mark.captions(views[mark.panel], taken):

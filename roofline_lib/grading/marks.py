@@ -1,4 +1,5 @@
-"""From submissions to marks: who handed in what, one student's answers held against the solution's, points and what to say of them."""
+"""From submissions to marks: who handed in what, one student's answers held against the solution's,
+points and what to say of them."""
 
 import json
 import math
@@ -17,7 +18,8 @@ LARGEST = 32 << 20  # bytes of a notebook
 
 @dataclass(frozen=True)
 class Submission:
-    """What a student handed in: the notebook's bytes, or why there is none (`status` and a `note`)."""
+    """What a student handed in: the notebook's bytes, or why there is none (`status` and a
+    `note`)."""
 
     student: str
     data: bytes = b""
@@ -27,7 +29,8 @@ class Submission:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One question of one student: a right answer or not, a word for the CSV and a sentence for the student."""
+    """One question of one student: a right answer or not, a word for the CSV and a sentence for the
+    student."""
 
     right: bool
     word: str
@@ -46,13 +49,20 @@ class Marks:
 
 def passed_over(folder):
     """Names of files in a class's folder that are no notebooks, a zip file for example."""
-    return sorted(entry.name for entry in _entries(folder) if entry.is_file(follow_symlinks=False) and not _is_notebook(entry))
+    return sorted(
+        entry.name
+        for entry in _entries(folder)
+        if entry.is_file(follow_symlinks=False) and not _is_notebook(entry)
+    )
 
 
 def collect(folder, lesson, roster=()):
-    """A Submission for everybody of whom there is a trace: `<student>.ipynb`, `<student>/`, or a name on the roster; sorted by name."""
+    """A Submission for everybody of whom there is a trace: `<student>.ipynb`, `<student>/`, or a
+    name on the roster; sorted by name."""
     if not os.path.isdir(folder):
-        raise ValueError(f"{folder} is no folder; needs one with <student>.ipynb or <student>/<anything>.ipynb")
+        raise ValueError(
+            f"{folder} is no folder; needs one with <student>.ipynb or <student>/<anything>.ipynb"
+        )
     files, folders, strays = {}, {}, {}
     for entry in sorted(_entries(folder), key=lambda entry: entry.name):
         kind, student = files, normal(entry.name)
@@ -64,16 +74,25 @@ def collect(folder, lesson, roster=()):
             kind = strays
         else:
             continue
-        kind[entry.name if student in kind else student] = entry.path  # two spellings of one name are two students
+        # two spellings of one name are two students
+        kind[entry.name if student in kind else student] = entry.path
     if not files and not folders and not strays:
-        raise ValueError(f"{folder} holds no notebook; needs <student>.ipynb or <student>/<anything>.ipynb")
-    return [_collect_one(student, files.get(student), folders.get(student), student in strays, lesson)
-            for student in sorted({*files, *folders, *strays, *roster})]
+        raise ValueError(
+            f"{folder} holds no notebook; needs <student>.ipynb or <student>/<anything>.ipynb"
+        )
+    return [
+        _collect_one(student, files.get(student), folders.get(student), student in strays, lesson)
+        for student in sorted({*files, *folders, *strays, *roster})
+    ]
 
 
 def _entries(folder):
     with os.scandir(folder) as entries:
-        return [entry for entry in entries if not entry.name.startswith(".") and entry.name != "__MACOSX"]
+        return [
+            entry
+            for entry in entries
+            if not entry.name.startswith(".") and entry.name != "__MACOSX"
+        ]
 
 
 def _is_notebook(entry):
@@ -83,13 +102,26 @@ def _is_notebook(entry):
 def _collect_one(student, file, folder, stray, lesson):
     note = f"took {os.path.basename(file)}, not the folder of that name" if file and folder else ""
     try:
-        found = sorted(entry.name for entry in _entries(folder) if _is_notebook(entry)) if folder and not file else []
+        found = (
+            sorted(entry.name for entry in _entries(folder) if _is_notebook(entry))
+            if folder and not file
+            else []
+        )
         if found:
             chosen = f"{lesson}.ipynb" if f"{lesson}.ipynb" in found else found[0]
-            file, note = Path(folder) / chosen, f"{len(found)} notebooks: took {chosen}" if len(found) > 1 else ""
+            file, note = (
+                Path(folder) / chosen,
+                f"{len(found)} notebooks: took {chosen}" if len(found) > 1 else "",
+            )
         if file is None:
-            deep = f"no notebook; one level too deep lies {deeper[0]}" if folder and (deeper := _deeper(folder)) else "no notebook"
-            return Submission(student, b"", *(("unreadable", "a symbolic link") if stray else ("missing", deep)))
+            deep = (
+                f"no notebook; one level too deep lies {deeper[0]}"
+                if folder and (deeper := _deeper(folder))
+                else "no notebook"
+            )
+            return Submission(
+                student, b"", *(("unreadable", "a symbolic link") if stray else ("missing", deep))
+            )
         data = _read(file)
     except OSError as error:
         return Submission(student, b"", "unreadable", error.strerror or "not to be read")
@@ -101,14 +133,23 @@ def _collect_one(student, file, folder, stray, lesson):
 def _deeper(folder):
     """The notebooks in the folders of a student's folder, as they would be written from there."""
     inside = [entry for entry in _entries(folder) if entry.is_dir(follow_symlinks=False)]
-    return sorted(f"{entry.name}/{one.name}" for entry in inside for one in _entries(entry.path) if _is_notebook(one))
+    return sorted(
+        f"{entry.name}/{one.name}"
+        for entry in inside
+        for one in _entries(entry.path)
+        if _is_notebook(one)
+    )
 
 
 def _read(path):
-    """The bytes of an ordinary file; OSError for anything else, a symbolic link too, and for what is too large."""
+    """The bytes of an ordinary file; OSError for anything else, a symbolic link too, and for what
+    is too large."""
     if os.path.islink(path):
         raise OSError(0, "a symbolic link")
-    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+    with open(
+        os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)),
+        "rb",
+    ) as file:
         facts = os.fstat(file.fileno())
         if not stat.S_ISREG(facts.st_mode):
             raise OSError(0, "no ordinary file")
@@ -118,10 +159,14 @@ def _read(path):
 
 
 def same(answer, reference, tolerance):
-    """Whether an answer, as plain JSON, is the reference. One number may stand in lists, [[3.5]]; NaN is never right."""
+    """Whether an answer, as plain JSON, is the reference. One number may stand in lists, [[3.5]];
+    NaN is never right."""
     if isinstance(reference, list):
-        return (isinstance(answer, list) and len(answer) == len(reference)
-                and all(same(a, r, tolerance) for a, r in zip(answer, reference, strict=True)))
+        return (
+            isinstance(answer, list)
+            and len(answer) == len(reference)
+            and all(same(a, r, tolerance) for a, r in zip(answer, reference, strict=True))
+        )
     while isinstance(answer, list) and len(answer) == 1:
         answer = answer[0]
     if isinstance(reference, str):
@@ -134,17 +179,22 @@ def same(answer, reference, tolerance):
         return answer == reference
 
 
-def grade_one(submission, lesson, table, seconds, draft=False):
-    """The Marks of a submission. `lesson` is what `references` gives, `table` this student's drawn inputs and the solution's answers.
+def grade_one(submission, lesson, table, seconds, draft=False):  # noqa: C901
+    """The Marks of a submission. `lesson` is what `references` gives, `table` this student's drawn
+    inputs and the solution's answers.
 
-    Runs anywhere that has this package and bubblewrap; takes and gives plain records, so any executor can carry it.
+    Runs anywhere that has this package and bubblewrap; takes and gives plain records, so any
+    executor can carry it.
     """
     if submission.status:
         return Marks(submission.student, submission.status, submission.note)
     running, outcomes = {}, {}
 
     def ask(question, whole, wall):
-        without, task = tuple(question["without"]), {"name": question["name"], "inputs": table[question["name"]]["inputs"]}
+        without, task = (
+            tuple(question["without"]),
+            {"name": question["name"], "inputs": table[question["name"]]["inputs"]},
+        )
         task |= {"whole": whole, "seconds": seconds, "wall": wall, "prelude": lesson["prelude"]}
         if without not in running:
             running[without] = Sandbox(submission.data, without=without, draft=draft)
@@ -165,52 +215,93 @@ def grade_one(submission, lesson, table, seconds, draft=False):
                 begun, wall = time.monotonic(), 2 * seconds + 3
                 outcome = ask(question, False, wall)
                 left = wall - (time.monotonic() - begun)  # both tries together have the time of one
-                if outcome.word == "error" and (second := ask(question, True, max(1, left))).word in ("right", "wrong", "not answered"):
+                if outcome.word == "error" and (
+                    second := ask(question, True, max(1, left))
+                ).word in ("right", "wrong", "not answered"):
                     outcome = second
                 outcomes[question["name"]] = outcome
     except ValueError as error:
         return Marks(submission.student, "unreadable", str(error))
     except (Broken, OSError) as error:
-        return Marks(submission.student, "error", f"the grader itself failed ({type(error).__name__}: {error})")
+        return Marks(
+            submission.student,
+            "error",
+            f"the grader itself failed ({type(error).__name__}: {error})",
+        )
     finally:
         for sandbox in running.values():
             sandbox.close()
-    words = [f"{name}: {outcome.word}" for name, outcome in outcomes.items() if outcome.word not in ("right", "wrong", "not answered")]
-    return Marks(submission.student, "draft" if draft else "graded", "; ".join(filter(None, [submission.note, *words])), outcomes)
+    words = [
+        f"{name}: {outcome.word}"
+        for name, outcome in outcomes.items()
+        if outcome.word not in ("right", "wrong", "not answered")
+    ]
+    return Marks(
+        submission.student,
+        "draft" if draft else "graded",
+        "; ".join(filter(None, [submission.note, *words])),
+        outcomes,
+    )
 
 
 def judge(question, key, reply):
-    """The Outcome of one question: what the sandbox replied, held against the solution's answers on the same inputs."""
+    """The Outcome of one question: what the sandbox replied, held against the solution's answers on
+    the same inputs."""
     wanted = len(key["inputs"])
     facts, *answers = [_record(line) for line in reply["lines"][: wanted + 1]] or [{}]
     skipped = facts.get("skipped")
     answers = answers if isinstance(skipped, dict) else []
-    ended = {"out of time": "It ran out of time", "too much output": "It gave back too much", "stopped": "It ended the process it ran in",
-             "done": "It ended early"}[reply["ended"]]
-    unread = "; ".join(f"cell {number} ({why})" for number, why in skipped.items()) if isinstance(skipped, dict) else ""
+    ended = {
+        "out of time": "It ran out of time",
+        "too much output": "It gave back too much",
+        "stopped": "It ended the process it ran in",
+        "done": "It ended early",
+    }[reply["ended"]]
+    unread = (
+        "; ".join(f"cell {number} ({why})" for number, why in skipped.items())
+        if isinstance(skipped, dict)
+        else ""
+    )
     unread = f" Not read as Python: {unread}."[:400] if unread else ""
-    where = f"at {called(question['name'], key['inputs'][len(answers)])}" if 0 < len(answers) < wanted else "before its first answer"
+    where = (
+        f"at {called(question['name'], key['inputs'][len(answers)])}"
+        if 0 < len(answers) < wanted
+        else "before its first answer"
+    )
     if facts.get("defined") is False:
         if facts.get("untouched") and not facts.get("error"):
             return Outcome(False, "not answered", "Not answered.")
         why = f", because of {facts['error']}"[:400] if facts.get("error") else ""
-        told = f"{question['name']} is {facts['is']}, not a function" if facts.get("is") else "There is no function of this name"
+        told = (
+            f"{question['name']} is {facts['is']}, not a function"
+            if facts.get("is")
+            else "There is no function of this name"
+        )
         return Outcome(False, "error", f"{told[:200]}{why}.{unread}")
     for text, record in zip(key["inputs"], answers, strict=False):
         if "error" in record:
-            return Outcome(False, "error", f"{called(question['name'], text)} raised {record['error']}"[:400])
+            return Outcome(
+                False, "error", f"{called(question['name'], text)} raised {record['error']}"[:400]
+            )
     if len(answers) < wanted:
-        return Outcome(False, reply["ended"] if reply["ended"] != "done" else "stopped", f"{ended}, {where}.")
+        return Outcome(
+            False, reply["ended"] if reply["ended"] != "done" else "stopped", f"{ended}, {where}."
+        )
     values = [record.get("value") for record in answers]
     if all(value is None for value in values):
         return Outcome(False, "not answered", "Not answered.")
-    right = [same(value, reference, question["tolerance"]) for value, reference in zip(values, key["answers"], strict=True)]
+    right = [
+        same(value, reference, question["tolerance"])
+        for value, reference in zip(values, key["answers"], strict=True)
+    ]
     if all(right):
         return Outcome(True, "right", f"Right on all {wanted} inputs.")
     wrong = [i for i, is_right in enumerate(right) if not is_right]
-    first = next((i for i in wrong if i >= wanted - DRAWS), wrong[0])  # a drawn input says more than an edge case
+    # a drawn input says more than an edge case
+    first = next((i for i in wrong if i >= wanted - DRAWS), wrong[0])
     sentence = f"Right on {sum(right)} of {wanted} inputs."
-    if not isinstance(key["answers"][first], bool | str):  # of two possible answers, one's own would give away the other
+    # of two possible answers, one's own would give away the other
+    if not isinstance(key["answers"][first], bool | str):
         value = values[first]
         given = f"something of type {value.get('odd')}" if isinstance(value, dict) else repr(value)
         given = given if len(given) < 80 else given[:80] + "..."
@@ -233,7 +324,11 @@ def _record(line):
 
 
 def references(data, students, seed, draft=False):
-    """What a solution notebook asks, its imports, and for each student the inputs drawn and the solution's answers to them."""
+    """What a solution notebook asks, its imports, and for each student the inputs drawn and the
+    solution's answers to them."""
     with Sandbox(data, reference=True, draft=draft) as sandbox:
         lesson = sandbox.hello
-        return lesson, {student: sandbox.ask({"seed": seed, "student": student}, seconds=60)["drawn"] for student in students}
+        return lesson, {
+            student: sandbox.ask({"seed": seed, "student": student}, seconds=60)["drawn"]
+            for student in students
+        }

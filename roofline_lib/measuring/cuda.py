@@ -1,8 +1,10 @@
-"""torch and cupy behind one face: random arrays, matrix products, streams, and a runner that times a list of calls on the device."""
+"""torch and cupy behind one face: random arrays, matrix products, streams, and a runner that times
+a list of calls on the device."""
 
 from types import SimpleNamespace
 
-# a is a literal: with all three operands in registers the register file, not the latency, would set the rate of one to three chains
+# a is a literal: with all three operands in registers the register file, not the latency, would set
+# the rate of one to three chains
 CHAIN_SOURCE = r"""
 extern "C" __global__ void chains(float *out, float b, int steps) {
     constexpr int UNROLLED = WIDTH < 128 ? 128 / WIDTH : 1;
@@ -21,7 +23,8 @@ extern "C" __global__ void chains(float *out, float b, int steps) {
 
 
 class Runner:
-    """`runner(count)`: the calls, `count` times over, between two events; seconds of the whole. `calls` is how many one turn holds."""
+    """`runner(count)`: the calls, `count` times over, between two events; seconds of the whole.
+    `calls` is how many one turn holds."""
 
     def __init__(self, turn, calls, events, elapsed):
         self.turn, self.calls, self.events, self.elapsed = turn, calls, events, elapsed
@@ -45,29 +48,49 @@ class Torch:
         import torch
 
         self.torch, self.one = torch, torch.ones((), device="cuda")
-        self.types = {"bf16": torch.bfloat16, "fp16": torch.float16, "tf32": torch.float32, "fp32": torch.float32,
-                      "fp8": torch.float8_e4m3fn}
+        self.types = {
+            "bf16": torch.bfloat16,
+            "fp16": torch.float16,
+            "tf32": torch.float32,
+            "fp32": torch.float32,
+            "fp8": torch.float8_e4m3fn,
+        }
 
     def versions(self):
         return {"torch": self.torch.__version__, "cuda": self.torch.version.cuda}
 
     def describe(self):
         p = self.torch.cuda.get_device_properties(0)
-        return {"name": p.name, "units": p.multi_processor_count, "memory": float(p.total_memory), "l2": float(p.L2_cache_size),
-                "shared_memory": float(p.shared_memory_per_multiprocessor), "uuid": str(p.uuid),
-                "pci_bus_id": f"{p.pci_domain_id:08x}:{p.pci_bus_id:02x}:{p.pci_device_id:02x}.0"}
+        return {
+            "name": p.name,
+            "units": p.multi_processor_count,
+            "memory": float(p.total_memory),
+            "l2": float(p.L2_cache_size),
+            "shared_memory": float(p.shared_memory_per_multiprocessor),
+            "uuid": str(p.uuid),
+            "pci_bus_id": f"{p.pci_domain_id:08x}:{p.pci_bus_id:02x}:{p.pci_device_id:02x}.0",
+        }
 
     def random(self, shape, precision):
-        return self.torch.randn(shape, device="cuda", dtype=self.torch.bfloat16 if precision == "fp8" else self.types[precision]).to(
-            self.types[precision])
+        return self.torch.randn(
+            shape,
+            device="cuda",
+            dtype=self.torch.bfloat16 if precision == "fp8" else self.types[precision],
+        ).to(self.types[precision])
 
     def empty(self, shape, precision):
-        return self.torch.empty(shape, device="cuda", dtype=self.torch.bfloat16 if precision == "fp8" else self.types[precision])
+        return self.torch.empty(
+            shape,
+            device="cuda",
+            dtype=self.torch.bfloat16 if precision == "fp8" else self.types[precision],
+        )
 
     def product(self, a, b, out, precision):
         torch = self.torch
         if precision == "fp8":
-            return lambda: torch._scaled_mm(a, b, self.one, self.one, out_dtype=out.dtype, use_fast_accum=True, out=out)
+            return lambda: torch._scaled_mm(
+                a, b, self.one, self.one, out_dtype=out.dtype, use_fast_accum=True, out=out
+            )
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
         return lambda: torch.matmul(a, b, out=out)
 
@@ -85,7 +108,8 @@ class Torch:
     def runner(self, calls):
         torch = self.torch
         torch.cuda.synchronize()
-        with torch.cuda.stream(torch.cuda.Stream()):  # first call outside the graph: the library picks its kernel and its workspace
+        # first call outside the graph: the library picks its kernel and its workspace
+        with torch.cuda.stream(torch.cuda.Stream()):
             calls[0]()
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
@@ -97,7 +121,8 @@ class Torch:
 
 
 class Cupy:
-    """cupy's current device. No public call for bf16, tf32 or fp8 products; calls are launched one by one."""
+    """cupy's current device. No public call for bf16, tf32 or fp8 products; calls are launched one
+    by one."""
 
     name, graphs, precisions = "cupy", False, ("fp16", "fp32")
 
@@ -107,17 +132,28 @@ class Cupy:
         self.cupy, self.types = cupy, {"fp16": cupy.float16, "fp32": cupy.float32}
 
     def versions(self):
-        return {"cupy": self.cupy.__version__, "cuda": str(self.cupy.cuda.runtime.runtimeGetVersion())}
+        return {
+            "cupy": self.cupy.__version__,
+            "cuda": str(self.cupy.cuda.runtime.runtimeGetVersion()),
+        }
 
     def describe(self):
         runtime = self.cupy.cuda.runtime
         p = SimpleNamespace(**runtime.getDeviceProperties(0))
-        return {"name": p.name.decode(), "units": p.multiProcessorCount, "memory": float(p.totalGlobalMem), "l2": float(p.l2CacheSize),
-                "shared_memory": float(p.sharedMemPerMultiprocessor), "uuid": bytes(p.uuid).hex(),
-                "pci_bus_id": runtime.deviceGetPCIBusId(0)}
+        return {
+            "name": p.name.decode(),
+            "units": p.multiProcessorCount,
+            "memory": float(p.totalGlobalMem),
+            "l2": float(p.l2CacheSize),
+            "shared_memory": float(p.sharedMemPerMultiprocessor),
+            "uuid": bytes(p.uuid).hex(),
+            "pci_bus_id": runtime.deviceGetPCIBusId(0),
+        }
 
     def random(self, shape, precision):
-        return self.cupy.random.standard_normal(shape, dtype=self.cupy.float32).astype(self.types[precision])
+        return self.cupy.random.standard_normal(shape, dtype=self.cupy.float32).astype(
+            self.types[precision]
+        )
 
     def empty(self, shape, precision):
         return self.cupy.empty(shape, self.types[precision])
@@ -134,7 +170,9 @@ class Cupy:
             return lambda: cupy.copyto(*arrays)
         if family == "scale":
             return lambda: cupy.multiply(arrays[1], 3.0, out=arrays[0])
-        triad = cupy.ElementwiseKernel("float32 b, float32 c", "float32 a", "a = b + 3.0f * c", "triad")
+        triad = cupy.ElementwiseKernel(
+            "float32 b, float32 c", "float32 a", "a = b + 3.0f * c", "triad"
+        )
         return lambda: triad(arrays[1], arrays[2], arrays[0])
 
     def runner(self, calls):
@@ -142,11 +180,17 @@ class Cupy:
             for call in calls:
                 call()
 
-        return Runner(turn, len(calls), [self.cupy.cuda.Event() for _ in range(2)], self.cupy.cuda.get_elapsed_time)
+        return Runner(
+            turn,
+            len(calls),
+            [self.cupy.cuda.Event() for _ in range(2)],
+            self.cupy.cuda.get_elapsed_time,
+        )
 
 
 def chain_kernel(blocks, threads, width, steps):
-    """A call that runs `steps` multiply-adds along each of `width` chains in every thread; compiled by cupy."""
+    """A call that runs `steps` multiply-adds along each of `width` chains in every thread; compiled
+    by cupy."""
     import cupy
 
     kernel = cupy.RawKernel(CHAIN_SOURCE, "chains", options=(f"-DWIDTH={width}",))

@@ -1,4 +1,5 @@
-"""Measurement records: one JSON file per machine and run. data/measured/schema.json describes and versions the format."""
+"""Measurement records: one JSON file per machine and run. data/measured/schema.json describes and
+versions the format."""
 
 import json
 import math
@@ -18,7 +19,11 @@ VERSION = 1
 
 def recorded():
     """The names of the records that ship with the course."""
-    return sorted(p.name.removesuffix(".json") for p in _folder().iterdir() if p.name.endswith(".json") and p.name != "schema.json")
+    return sorted(
+        p.name.removesuffix(".json")
+        for p in _folder().iterdir()
+        if p.name.endswith(".json") and p.name != "schema.json"
+    )
 
 
 def load(name):
@@ -32,7 +37,8 @@ def load(name):
 
 
 def save(record, path):
-    """Write a record as JSON, one point a line, so that a person can read it and git can compare it."""
+    """Write a record as JSON, one point a line, so that a person can read it and git can compare
+    it."""
     lines = []
     for key, value in record.items():
         if isinstance(value, list) and value:
@@ -50,10 +56,13 @@ def schema():
 
 
 def validate(record):
-    """Return the record if it follows the schema and every number in it is finite; ValueError says which place does not."""
+    """Return the record if it follows the schema and every number in it is finite; ValueError says
+    which place does not."""
     import jsonschema
 
-    error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema()).iter_errors(record))
+    error = jsonschema.exceptions.best_match(
+        jsonschema.Draft202012Validator(schema()).iter_errors(record)
+    )
     if error:
         raise ValueError(f"record, {error.json_path}: {error.message}")
     for place, value in _numbers(record, "$"):
@@ -64,7 +73,8 @@ def validate(record):
 
 @dataclass
 class Setup:
-    """What a device module prepares: the schema's `machine`, versions, settings, [(name, function that gives a point)], what is absent."""
+    """What a device module prepares: the schema's `machine`, versions, settings, [(name, function
+    that gives a point)], what is absent."""
 
     machine: dict
     software: dict
@@ -76,11 +86,29 @@ class Setup:
 
 
 def new_record(setup, settings, command):
-    """A record without points. `samples` goes on filling while the device module's own thread adds to it."""
-    software = {"python": platform.python_version(), "system": platform.platform(), "numpy": np.__version__, **setup.software}
-    return {"schema": "roofline_lib/measured", "version": VERSION, "command": command, "started": now(), "finished": None,
-            "machine": setup.machine, "software": software, "settings": settings | setup.settings, "sustained": {},
-            "absent": setup.absent, "points": [], "traffic": [], "samples": setup.samples}
+    """A record without points. `samples` goes on filling while the device module's own thread adds
+    to it."""
+    software = {
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "numpy": np.__version__,
+        **setup.software,
+    }
+    return {
+        "schema": "roofline_lib/measured",
+        "version": VERSION,
+        "command": command,
+        "started": now(),
+        "finished": None,
+        "machine": setup.machine,
+        "software": software,
+        "settings": settings | setup.settings,
+        "sustained": {},
+        "absent": setup.absent,
+        "points": [],
+        "traffic": [],
+        "samples": setup.samples,
+    }
 
 
 def now():
@@ -89,12 +117,21 @@ def now():
 
 
 def point(family, precision, shape, work, seconds, working_set, **more):
-    """One measured point. `seconds` holds one time per repeat, of one execution; `working_set` (byte) is what is touched before
-    anything is touched again: a point whose working set fits a cache can run above the DRAM roof."""
+    """One measured point. `seconds` holds one time per repeat, of one execution; `working_set`
+    (byte) is what is touched before anything is touched again: a point whose working set fits a
+    cache can run above the DRAM roof."""
     q1, median, q3 = np.quantile(seconds, [0.25, 0.5, 0.75])
-    return {"family": family, "precision": precision, "shape": shape, "flops": work.flops, "bytes_moved": work.bytes_moved,
-            "working_set": float(working_set), "seconds": _digits({"median": median, "q1": q1, "q3": q3}),
-            "repeats": [_digits(s) for s in seconds], **_digits(more)}
+    return {
+        "family": family,
+        "precision": precision,
+        "shape": shape,
+        "flops": work.flops,
+        "bytes_moved": work.bytes_moved,
+        "working_set": float(working_set),
+        "seconds": _digits({"median": median, "q1": q1, "q3": q3}),
+        "repeats": [_digits(s) for s in seconds],
+        **_digits(more),
+    }
 
 
 def work_of(measured):
@@ -103,16 +140,23 @@ def work_of(measured):
 
 
 def efficiency(measured, machine):
-    """Measured over attainable: the bound's time / the median time. Above 1 where the point stands above the machine's roof."""
-    return bound(work_of(measured), machine, measured["precision"]).time / measured["seconds"]["median"]
+    """Measured over attainable: the bound's time / the median time. Above 1 where the point stands
+    above the machine's roof."""
+    return (
+        bound(work_of(measured), machine, measured["precision"]).time
+        / measured["seconds"]["median"]
+    )
 
 
 def sustained(points, capacities):
-    """What a record's own points kept up: the best GEMM rate of each precision, and the best bandwidth of each memory level.
+    """What a record's own points kept up: the best GEMM rate of each precision, and the best
+    bandwidth of each memory level.
 
-    A bandwidth point belongs to the smallest cache that holds its working set with room to spare (70 %), to DRAM when four times the
-    largest cache pass between two uses of a number, and to none between. A cache that reads no faster than the level below it gets no
-    figure: there it was the cost of a call that was timed. Returns {"peaks": {precision: FLOP/s}, "bandwidths": {level: byte/s}}.
+    A bandwidth point belongs to the smallest cache that holds its working set with room to spare
+    (70 %), to DRAM when four times the largest cache pass between two uses of a number, and to none
+    between. A cache that reads no faster than the level below it gets no figure: there it was the
+    cost of a call that was timed. Returns {"peaks": {precision: FLOP/s}, "bandwidths": {level:
+    byte/s}}.
     """
     peaks, found = {}, {}
     caches = sorted((size, level) for level, size in capacities.items() if level.startswith("L"))
@@ -122,8 +166,10 @@ def sustained(points, capacities):
             peaks[p["precision"]] = max(peaks.get(p["precision"], 0.0), p["flops"] / seconds)
         elif p["family"] in BANDWIDTH_FAMILIES:
             fits = [level for size, level in caches if p["working_set"] <= 0.7 * size]
-            between = p["working_set"] * (2 / 3 if p["family"] == "triad" else 1)  # a triad comes back to `a` after two of three arrays
-            far = not caches or between > 3.99 * caches[-1][0]  # in whole elements, four caches are a few bytes less
+            # a triad comes back to `a` after two of three arrays
+            between = p["working_set"] * (2 / 3 if p["family"] == "triad" else 1)
+            # in whole elements, four caches are a few bytes less
+            far = not caches or between > 3.99 * caches[-1][0]
             for level in fits[:1] or ["DRAM"] * far:
                 found[level] = max(found.get(level, 0.0), p["bytes_moved"] / seconds)
     bandwidths = {}
@@ -137,9 +183,11 @@ BANDWIDTH_FAMILIES = ("read", "copy", "scale", "triad")
 
 
 def settle(run, seconds, warm_up):
-    """Warm up, and find the count for one timed block. `run(count)` executes `count` times and returns the seconds that took.
+    """Warm up, and find the count for one timed block. `run(count)` executes `count` times and
+    returns the seconds that took.
 
-    Executions are doubled until a block lasts half of `seconds` and `warm_up` seconds have gone by: start-up and timer noise do not count.
+    Executions are doubled until a block lasts half of `seconds` and `warm_up` seconds have gone by:
+    start-up and timer noise do not count.
     """
     count, spent = 1, run(1)
     while True:

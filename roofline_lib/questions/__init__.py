@@ -1,4 +1,5 @@
-"""The practice questions, one module a lesson. References and slips are computed by the library, never typed."""
+"""The practice questions, one module a lesson. References and slips are computed by the library,
+never typed."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -6,12 +7,16 @@ from pkgutil import iter_modules
 
 def all_questions():
     """Every Question of every lesson, in order."""
-    return [question for module in sorted(iter_modules(__path__), key=lambda m: m.name)
-            for question in import_module(f"{__name__}.{module.name}").QUESTIONS]
+    return [
+        question
+        for module in sorted(iter_modules(__path__), key=lambda m: m.name)
+        for question in import_module(f"{__name__}.{module.name}").QUESTIONS
+    ]
 
 
 def first(holds):
-    """The smallest whole number from 1 on that `holds`, of a property that stays once it is there."""
+    """The smallest whole number from 1 on that `holds`, of a property that stays once it is
+    there."""
     above = 1
     while not holds(above):
         above *= 2

@@ -1,4 +1,5 @@
-"""Exercises of lesson 06: practice values and choices, and what the marked functions are checked with on the spot."""
+"""Exercises of lesson 06: practice values and choices, and what the marked functions are checked
+with on the spot."""
 
 import math
 import re
@@ -6,7 +7,9 @@ import re
 import roofline_lib as rl
 from roofline_lib.checks import Question
 
-_V100, _A100, _L4, _4090 = (rl.machine(name) for name in ("V100 SXM2", "A100 80GB SXM", "L4", "RTX 4090"))
+_V100, _A100, _L4, _4090 = (
+    rl.machine(name) for name in ("V100 SXM2", "A100 80GB SXM", "L4", "RTX 4090")
+)
 _EPYC = rl.machine("EPYC 7452")
 _SIDES = r"m(\d+)n(\d+)k(\d+)"
 
@@ -23,7 +26,7 @@ def _macs(worth=2, sparse=1):
 
 def _copied(passes=2):
     """Percent of an L4's counted bandwidth that a copy of 6 GB in 48 ms is."""
-    memory, = (level for level in _L4.details["memory"] if level["level"] == "DRAM")
+    (memory,) = (level for level in _L4.details["memory"] if level["level"] == "DRAM")
     return 100 * passes * 6e9 / 48e-3 / rl.memory_bandwidth(memory["clock"], memory["bus_bits"])
 
 
@@ -35,12 +38,22 @@ def _boosted(clock, flops_per_lane=2):
 def _explained():
     """How much of a rate above the nominal peak the logged clock accounts for."""
     logged, needed = 2.58e9, rl.clock_from(88.4e12, _4090.units, 128)
-    return "all of it" if logged >= needed else "a part of it" if logged > _4090.details["clock"] else "nothing"
+    return (
+        "all of it"
+        if logged >= needed
+        else "a part of it"
+        if logged > _4090.details["clock"]
+        else "nothing"
+    )
 
 
 def _utilisation(rate, rate_counts, peak, peak_counts, worth=2, sparse=2):
     shape = re.fullmatch(_SIDES, rate_counts)
-    each = rl.gemm(*map(int, shape.groups())).flops * worth / 2 if shape else {"FLOP": 1, "MAC": worth}[rate_counts]
+    each = (
+        rl.gemm(*map(int, shape.groups())).flops * worth / 2
+        if shape
+        else {"FLOP": 1, "MAC": worth}[rate_counts]
+    )
     return each * rate / {"FLOP": peak, "MAC": 2 * peak, "sparse FLOP": peak / sparse}[peak_counts]
 
 
@@ -53,64 +66,161 @@ def _bus_wires(bandwidth, clock, transfers, step):
 
 
 def _fewest_lanes(measurements, units, candidates):
-    left = [lanes for lanes in candidates if all(rl.peak_flops(units, lanes, clock) >= rate for rate, clock in measurements)]
+    left = [
+        lanes
+        for lanes in candidates
+        if all(rl.peak_flops(units, lanes, clock) >= rate for rate, clock in measurements)
+    ]
     return float(min(left)) if left else math.inf
 
 
 def _loop_peak(cores, clock, vector_bits, element_bits, body, ports, starts):
     multiply_adds, additions, loads = body
-    limits = [limit / count for limit, count in ((ports[0], multiply_adds + additions), (ports[1], loads), (starts, sum(body))) if count]
-    return rl.peak_flops(cores, vector_bits / element_bits, clock, flops_per_lane=(2 * multiply_adds + additions) * min(limits))
+    limits = [
+        limit / count
+        for limit, count in (
+            (ports[0], multiply_adds + additions),
+            (ports[1], loads),
+            (starts, sum(body)),
+        )
+        if count
+    ]
+    return rl.peak_flops(
+        cores,
+        vector_bits / element_bits,
+        clock,
+        flops_per_lane=(2 * multiply_adds + additions) * min(limits),
+    )
 
 
 def _fewest_chains(latency, registers, base, per_chain, most_warps):
     """Every pair of chains and warps, tried."""
-    enough = [chains for chains in range(1, 256) for warps in range(1, most_warps + 1)
-              if chains * warps >= latency and (base + chains * per_chain) * 32 * warps <= registers and base + chains * per_chain < 256]
+    enough = [
+        chains
+        for chains in range(1, 256)
+        for warps in range(1, most_warps + 1)
+        if chains * warps >= latency
+        and (base + chains * per_chain) * 32 * warps <= registers
+        and base + chains * per_chain < 256
+    ]
     return float(min(enough)) if enough else math.inf
 
 
 QUESTIONS = [
-    Question("06.x-tensor", "Each of a V100's 80 SMs has 8 tensor cores, and each of those multiplies two 4 x 4 fp16 matrices in every "
-             "cycle, at 1.53 GHz. What is the peak?", unit="TFLOP/s", reference=_tensor, tolerance=0.005,
-             slips={"mac-is-flop": lambda: _tensor(1)}, hint="4 x 4 results of 4 multiply-adds, 2 FLOP each."),
-    Question("06.x-macs", "A dense bf16 product runs at 130 T multiply-adds a second on an A100 80GB SXM. Its sheet prints 624 TFLOP/s "
-             "with 2:4 sparsity. What share of the peak is that?", unit="%", reference=_macs,
-             slips={"mac-is-flop": lambda: _macs(worth=1), "sparse-peak": lambda: _macs(sparse=2)},
-             hint="FLOP on both sides, and no zeros on either: two corrections."),
-    Question("06.x-copy", "An L4 has 192 memory wires and a memory clock of 6250 MHz, two transfers a cycle. Copying an array of 6 GB "
-             "takes 48 ms. What share of the counted bandwidth is that?", unit="%", reference=_copied,
-             slips={"forgot-c": lambda: _copied(passes=1)}, hint="a copy reads its array and writes it."),
-    Question("06.x-boost", "An EPYC 7452 has 32 cores, two FMA units on 256 bits each, and a nominal clock of 2.35 GHz. A product in "
-             "fp64 runs at 1410 GFLOP/s; the clock was logged at 2.90 GHz. What share of the peak at that clock is that?", unit="%",
-             reference=lambda: _boosted(2.9e9),
-             slips={"clock-nominal": lambda: _boosted(_EPYC.details["clock"]), "mac-is-flop": lambda: _boosted(2.9e9, 1)},
-             hint="cores x units x numbers in a vector x 2 x the clock that it ran at."),
-    Question("06.x-explained", "An RTX 4090 (128 SMs of 128 lanes, nominal 2.52 GHz and 82.6 TFLOP/s) is measured at 88.4 TFLOP/s in "
-             "fp32 while its clock reads 2.58 GHz. How much of the excess does the clock explain?", reference=_explained,
-             choices=("all of it", "a part of it", "nothing"), hint="solve for the clock that 88.4 TFLOP/s need; compare with the log."),
-    Question("06.x-utilisation", "A function: the share of the dense peak, whatever rate and peak count.", reference=_utilisation,
-             tolerance=1e-6, inputs=lambda: [(130e12, "MAC", 624e12, "sparse FLOP"), (44e9, "m16n8k32", 1979e12, "sparse FLOP"),
-                                             (10e12, "FLOP", 12e12, "MAC")],
-             slips={"mac-is-flop": lambda *args: _utilisation(*args, worth=1), "sparse-peak": lambda *args: _utilisation(*args, sparse=1)},
-             hint="turn both into FLOP first: a MAC is 2, an instruction 2mnk, of a sparse headline half is done."),
-    Question("06.x-bus-wires", "A function: the fewest wires, a multiple of `step`, that deliver the bandwidth.", reference=_bus_wires,
-             tolerance=1e-9, inputs=lambda: [(1555e9, 1215e6, 2, 1024), (1.6e12, 1215e6, 2, 1024), (448e9, 14e9, 2, 32)],
-             hint="clock x transfers bits a second on each wire, 8 bits a byte; round up to whole chips."),
-    Question("06.x-fewest-lanes", "A function: the smallest lane count that no run rules out; math.inf where none is left.",
-             reference=_fewest_lanes, tolerance=1e-9,
-             inputs=lambda: [([[25.423e12, 2.79e9]], 36, [256, 64, 128]), ([[25.423e12, 2.79e9], [12e12, 1.1e9]], 36, [256, 64, 128]),
-                             ([[30e12, 1e9]], 36, [64, 128, 256])],
-             slips={"mac-is-flop": lambda runs, units, lanes: _fewest_lanes([[2 * rate, clock] for rate, clock in runs], units, lanes)},
-             hint="each run needs at least rate / (units x 2 x clock) lanes; the most demanding run decides."),
-    Question("06.x-loop-peak", "A function: FLOP/s of a loop whose instructions share the ports of a core.", reference=_loop_peak,
-             tolerance=1e-6, inputs=lambda: [(32, 2.35e9, 256, 64, [1, 0, 2], [2, 2], 4), (8, 3e9, 512, 32, [4, 1, 1], [2, 2], 4),
-                                             (1, 3e9, 256, 32, [2, 2, 3], [3, 3], 4)],
-             slips={"mac-is-flop": lambda cores, clock, bits, element, body, *rest: _loop_peak(
-                 cores, clock, bits, element, body, *rest) * (body[0] + body[1]) / (2 * body[0] + body[1])},
-             hint="three times for one round, in cycles: arithmetic, loads, starts. The longest counts."),
-    Question("06.x-fewest-chains", "A function: the fewest chains per thread with which the lanes are full; math.inf where none are.",
-             reference=_fewest_chains, tolerance=1e-9,
-             inputs=lambda: [(24, 16384, 40, 16, 12), (4, 16384, 32, 4, 16), (40, 8192, 80, 20, 8)],
-             hint="for each number of chains: how many whole warps fit, and is the product enough? The first that is, not the best."),
+    Question(
+        "06.x-tensor",
+        "Each of a V100's 80 SMs has 8 tensor cores, and each of those multiplies two 4 x 4 fp16 matrices in every "
+        "cycle, at 1.53 GHz. What is the peak?",
+        unit="TFLOP/s",
+        reference=_tensor,
+        tolerance=0.005,
+        slips={"mac-is-flop": lambda: _tensor(1)},
+        hint="4 x 4 results of 4 multiply-adds, 2 FLOP each.",
+    ),
+    Question(
+        "06.x-macs",
+        "A dense bf16 product runs at 130 T multiply-adds a second on an A100 80GB SXM. Its sheet prints 624 TFLOP/s "
+        "with 2:4 sparsity. What share of the peak is that?",
+        unit="%",
+        reference=_macs,
+        slips={"mac-is-flop": lambda: _macs(worth=1), "sparse-peak": lambda: _macs(sparse=2)},
+        hint="FLOP on both sides, and no zeros on either: two corrections.",
+    ),
+    Question(
+        "06.x-copy",
+        "An L4 has 192 memory wires and a memory clock of 6250 MHz, two transfers a cycle. Copying an array of 6 GB "
+        "takes 48 ms. What share of the counted bandwidth is that?",
+        unit="%",
+        reference=_copied,
+        slips={"forgot-c": lambda: _copied(passes=1)},
+        hint="a copy reads its array and writes it.",
+    ),
+    Question(
+        "06.x-boost",
+        "An EPYC 7452 has 32 cores, two FMA units on 256 bits each, and a nominal clock of 2.35 GHz. A product in "
+        "fp64 runs at 1410 GFLOP/s; the clock was logged at 2.90 GHz. What share of the peak at that clock is that?",
+        unit="%",
+        reference=lambda: _boosted(2.9e9),
+        slips={
+            "clock-nominal": lambda: _boosted(_EPYC.details["clock"]),
+            "mac-is-flop": lambda: _boosted(2.9e9, 1),
+        },
+        hint="cores x units x numbers in a vector x 2 x the clock that it ran at.",
+    ),
+    Question(
+        "06.x-explained",
+        "An RTX 4090 (128 SMs of 128 lanes, nominal 2.52 GHz and 82.6 TFLOP/s) is measured at 88.4 TFLOP/s in "
+        "fp32 while its clock reads 2.58 GHz. How much of the excess does the clock explain?",
+        reference=_explained,
+        choices=("all of it", "a part of it", "nothing"),
+        hint="solve for the clock that 88.4 TFLOP/s need; compare with the log.",
+    ),
+    Question(
+        "06.x-utilisation",
+        "A function: the share of the dense peak, whatever rate and peak count.",
+        reference=_utilisation,
+        tolerance=1e-6,
+        inputs=lambda: [
+            (130e12, "MAC", 624e12, "sparse FLOP"),
+            (44e9, "m16n8k32", 1979e12, "sparse FLOP"),
+            (10e12, "FLOP", 12e12, "MAC"),
+        ],
+        slips={
+            "mac-is-flop": lambda *args: _utilisation(*args, worth=1),
+            "sparse-peak": lambda *args: _utilisation(*args, sparse=1),
+        },
+        hint="turn both into FLOP first: a MAC is 2, an instruction 2mnk, of a sparse headline half is done.",
+    ),
+    Question(
+        "06.x-bus-wires",
+        "A function: the fewest wires, a multiple of `step`, that deliver the bandwidth.",
+        reference=_bus_wires,
+        tolerance=1e-9,
+        inputs=lambda: [(1555e9, 1215e6, 2, 1024), (1.6e12, 1215e6, 2, 1024), (448e9, 14e9, 2, 32)],
+        hint="clock x transfers bits a second on each wire, 8 bits a byte; round up to whole chips.",
+    ),
+    Question(
+        "06.x-fewest-lanes",
+        "A function: the smallest lane count that no run rules out; math.inf where none is left.",
+        reference=_fewest_lanes,
+        tolerance=1e-9,
+        inputs=lambda: [
+            ([[25.423e12, 2.79e9]], 36, [256, 64, 128]),
+            ([[25.423e12, 2.79e9], [12e12, 1.1e9]], 36, [256, 64, 128]),
+            ([[30e12, 1e9]], 36, [64, 128, 256]),
+        ],
+        slips={
+            "mac-is-flop": lambda runs, units, lanes: _fewest_lanes(
+                [[2 * rate, clock] for rate, clock in runs], units, lanes
+            )
+        },
+        hint="each run needs at least rate / (units x 2 x clock) lanes; the most demanding run decides.",
+    ),
+    Question(
+        "06.x-loop-peak",
+        "A function: FLOP/s of a loop whose instructions share the ports of a core.",
+        reference=_loop_peak,
+        tolerance=1e-6,
+        inputs=lambda: [
+            (32, 2.35e9, 256, 64, [1, 0, 2], [2, 2], 4),
+            (8, 3e9, 512, 32, [4, 1, 1], [2, 2], 4),
+            (1, 3e9, 256, 32, [2, 2, 3], [3, 3], 4),
+        ],
+        slips={
+            "mac-is-flop": lambda cores, clock, bits, element, body, *rest: (
+                _loop_peak(cores, clock, bits, element, body, *rest)
+                * (body[0] + body[1])
+                / (2 * body[0] + body[1])
+            )
+        },
+        hint="three times for one round, in cycles: arithmetic, loads, starts. The longest counts.",
+    ),
+    Question(
+        "06.x-fewest-chains",
+        "A function: the fewest chains per thread with which the lanes are full; math.inf where none are.",
+        reference=_fewest_chains,
+        tolerance=1e-9,
+        inputs=lambda: [(24, 16384, 40, 16, 12), (4, 16384, 32, 4, 16), (40, 8192, 80, 20, 8)],
+        hint="for each number of chains: how many whole warps fit, and is the product enough? The first that is, not the best.",
+    ),
 ]

@@ -1,4 +1,5 @@
-"""Exercises of lesson 09: practice values and choices, and what the marked functions are checked with on the spot."""
+"""Exercises of lesson 09: practice values and choices, and what the marked functions are checked
+with on the spot."""
 
 import roofline_lib as rl
 from roofline_lib.checks import Question
@@ -12,11 +13,18 @@ _SMALL = rl.transformer("tinyllama-1.1b")
 
 def _cluster(worth=6, factor=1):
     """Days of 13e9 parameters and 1e12 tokens on 256 A100 at 45 percent."""
-    return worth / 6 * rl.training_flops(13e9, 1e12) / (256 * 0.45 * factor * _A100.peak("bf16")) / _DAY
+    return (
+        worth
+        / 6
+        * rl.training_flops(13e9, 1e12)
+        / (256 * 0.45 * factor * _A100.peak("bf16"))
+        / _DAY
+    )
 
 
 def _useful():
-    """Percent of the peak for useful work where 52 percent are busy, the second forward pass among them."""
+    """Percent of the peak for useful work where 52 percent are busy, the second forward pass among
+    them."""
     step = rl.training_step(_SMALL, 1, 2048, keep="layer inputs")
     once = step["forward"].flops + step["backward"].flops
     return 52 * once / (once + step["recompute"].flops)
@@ -30,13 +38,19 @@ def _states(model):
 
 def _longer(full=128, part=60):
     """Percent that `full` rows through a layer take longer than `part`."""
-    times = [rl.bound(rl.gemm(rows, 16384, 4096, "bf16"), _HOUSE, "bf16").time for rows in (full, part)]
+    times = [
+        rl.bound(rl.gemm(rows, 16384, 4096, "bf16"), _HOUSE, "bf16").time for rows in (full, part)
+    ]
     return 100 * (times[0] / times[1] - 1)
 
 
 def _fills():
     held = rl.training_memory(rl.transformer("llama-3-8b"), 2, 8192)
-    parts = {"weights and gradients": held.weights + held.gradients, "the optimizer": held.optimizer, "activations": held.activations}
+    parts = {
+        "weights and gradients": held.weights + held.gradients,
+        "the optimizer": held.optimizer,
+        "activations": held.activations,
+    }
     return max(parts, key=parts.get)
 
 
@@ -47,13 +61,20 @@ def _days(parameters, tokens, chips, peak, busy, recompute):
 
 def _kept(layers, d_model, query_width, kv_width, d_ff, vocab, rows, gated, keep):
     """A model with a single KV head as wide as all of them."""
-    model = rl.Transformer(layers, d_model, query_width // kv_width, 1, kv_width, d_ff, vocab, gated=gated)
+    model = rl.Transformer(
+        layers, d_model, query_width // kv_width, 1, kv_width, d_ff, vocab, gated=gated
+    )
     return rl.training_memory(model, 1, rows, keep).activations
 
 
 def _micro_batch(memory, parameters, cards, sequence_bytes):
     def too_many(sequences):
-        return TrainingMemory(2 * parameters, 2 * parameters, 12 * parameters / cards, sequences * sequence_bytes).total > memory
+        return (
+            TrainingMemory(
+                2 * parameters, 2 * parameters, 12 * parameters / cards, sequences * sequence_bytes
+            ).total
+            > memory
+        )
 
     return first(too_many) - 1
 
@@ -65,7 +86,9 @@ def _step_rate(rows, width, layers, accumulation, peak, bandwidth):
     forward, inputs = rl.gemm(rows, width, width, "bf16"), rl.gemm(rows, width, width, "bf16")
     weights, adding = (rl.gemm(width, width, rows, "bf16", beta=beta) for beta in (0, 1))
     update = rl.Work(0, 28 * width**2)
-    spent = time(forward, inputs, weights, update) + (accumulation - 1) * time(forward, inputs, adding)
+    spent = time(forward, inputs, weights, update) + (accumulation - 1) * time(
+        forward, inputs, adding
+    )
     return accumulation * rows / spent / layers
 
 
@@ -73,55 +96,125 @@ def _best_rate(parameters, room, tokens, all_bytes, input_bytes, peak, bandwidth
     rates = [0.0]
     for sequence, passes in ((all_bytes, 3), (input_bytes, 4)):
         if rows := room // sequence * tokens:
-            rates.append(rows / (passes * rl.Bound(rl.Work(2 * parameters * rows, 2 * parameters), peak, bandwidth).time))
+            rates.append(
+                rows
+                / (
+                    passes
+                    * rl.Bound(rl.Work(2 * parameters * rows, 2 * parameters), peak, bandwidth).time
+                )
+            )
     return max(rates)
 
 
 QUESTIONS = [
-    Question("09.x-cluster", "13e9 parameters, 1e12 tokens, 256 chips A100 80GB SXM at 45 % utilisation: how many days, by the rule?",
-             reference=_cluster, slips={"mac-is-flop": lambda: _cluster(worth=3), "sparse-peak": lambda: _cluster(factor=2),
-                                   "forward-only": lambda: _cluster(worth=2)},
-             hint="6 N D over 256 times 0.45 of the dense bf16 peak; a day has 86,400 s."),
-    Question("09.x-useful", "A run keeps layer inputs only and computes its forward pass twice. Its chips compute for 52 % of the time, "
-             "at their peak. What is the model FLOP utilisation?", unit="%", reference=_useful,
-             hint="useful are 6 FLOP a parameter and token; how many are done?"),
-    Question("09.x-largest-model", "How many 1e9 parameters can a model have at most, so that weights, gradients and optimizer (bf16 "
-             "with Adam) fit into the 141 GB of one H200?",
-             reference=lambda: rl.machine("H200 SXM").capacity("DRAM") / _states(_SMALL) / 1e9, tolerance=0.005,
-             hint="2 + 2 + 12 bytes each."),
-    Question("09.x-padded", "The last micro-batch has 60 tokens and is padded to 128. How much longer does [tokens, 4096] @ [4096, "
-             "16384] in bf16 take at least on the house chip?", unit="%", reference=_longer,
-             hint="twice the rows and twice the FLOP, but on which side of the ridge point are the two?"),
-    Question("09.x-fills", "llama-3-8b trains with Adam in bf16, micro-batches of 2 x 8192 tokens, everything kept but the scores. What "
-             "takes the most memory, if nothing is spread over cards?", reference=_fills,
-             choices=("weights and gradients", "the optimizer", "activations"),
-             hint='rl.training_memory(rl.transformer("llama-3-8b"), 2, 8192) has all four parts.'),
-    Question("09.x-days", "A function: the days of a training run.", reference=_days, tolerance=1e-6,
-             inputs=lambda: [(7e9, 1e12, 64, 312e12, 0.45, False), (7e9, 1e12, 64, 312e12, 0.45, True),
-                             (70e9, 15e12, 1024, 1e15, 0.4, True)],
-             slips={"mac-is-flop": lambda *args: _days(*args) / 2},
-             hint="6 FLOP a parameter and token, 2 more for another forward pass; over all that the chips do in a second."),
-    Question("09.x-kept", "A function: bytes of activations that the backward pass finds.", reference=_kept, tolerance=1e-6,
-             inputs=lambda: [(24, 1024, 1024, 1024, 4096, 50257, 1024, False, "no scores"),
-                             (24, 1024, 1024, 1024, 4096, 50257, 1024, False, "layer inputs"),
-                             (32, 4096, 4096, 1024, 14336, 128256, 8192, True, "no scores")],
-             slips={"elements-not-bytes": lambda *args: _kept(*args) / rl.bytes_per_element("bf16"),
-                    "wrong-width": lambda *args: 2 * _kept(*args),
-                    "heads-not-kv-heads": lambda ls, d, q, kv, *rest: _kept(ls, d, q, q, *rest)},
-             hint="add up the widths of what one layer keeps for one token; times layers, the logits once, times rows, 2 bytes each."),
-    Question("09.x-micro-batch", "A function: the largest micro-batch that fits, with the optimizer spread over cards; 0 where none does.",
-             reference=_micro_batch, tolerance=1e-9,
-             inputs=lambda: [(80e9, 7e9, 1, 10e9), (80e9, 7e9, 8, 10e9), (80e9, 7e9, 4096, 10e9)],
-             hint="4 bytes a parameter on each card, 12 divided by the cards; what is left, in whole sequences."),
-    Question("09.x-step-rate", "A function: tokens a second of a step with accumulation, every product at its roof.", reference=_step_rate,
-             tolerance=1e-6, inputs=lambda: [(32, 4096, 24, 1, 312e12, 2039e9), (32, 4096, 24, 8, 312e12, 2039e9),
-                                             (8192, 4096, 24, 2, 312e12, 2039e9)],
-             slips={"mac-is-flop": lambda rows, width, layers, times, peak, bandwidth: _step_rate(
-                 rows, width, layers, times, 2 * peak, bandwidth)},
-             hint="three products a layer and micro-batch, each the longer of its two times; the update once a step."),
-    Question("09.x-best-rate", "A function: tokens a second of the better way, everything kept or the forward pass run twice.",
-             reference=_best_rate, tolerance=1e-6,
-             inputs=lambda: [(7e9, 20e9, 4096, 17.5e9, 1.34e9, 312e12, 2039e9), (7e9, 10e9, 4096, 17.5e9, 1.34e9, 312e12, 2039e9),
-                             (7e9, 1e9, 4096, 17.5e9, 1.34e9, 312e12, 2039e9)],
-             hint="three passes with few rows or four with many. On the slope more rows are faster, on the flat roof they are not."),
+    Question(
+        "09.x-cluster",
+        "13e9 parameters, 1e12 tokens, 256 chips A100 80GB SXM at 45 % utilisation: how many days, by the rule?",
+        reference=_cluster,
+        slips={
+            "mac-is-flop": lambda: _cluster(worth=3),
+            "sparse-peak": lambda: _cluster(factor=2),
+            "forward-only": lambda: _cluster(worth=2),
+        },
+        hint="6 N D over 256 times 0.45 of the dense bf16 peak; a day has 86,400 s.",
+    ),
+    Question(
+        "09.x-useful",
+        "A run keeps layer inputs only and computes its forward pass twice. Its chips compute for 52 % of the time, "
+        "at their peak. What is the model FLOP utilisation?",
+        unit="%",
+        reference=_useful,
+        hint="useful are 6 FLOP a parameter and token; how many are done?",
+    ),
+    Question(
+        "09.x-largest-model",
+        "How many 1e9 parameters can a model have at most, so that weights, gradients and optimizer (bf16 "
+        "with Adam) fit into the 141 GB of one H200?",
+        reference=lambda: rl.machine("H200 SXM").capacity("DRAM") / _states(_SMALL) / 1e9,
+        tolerance=0.005,
+        hint="2 + 2 + 12 bytes each.",
+    ),
+    Question(
+        "09.x-padded",
+        "The last micro-batch has 60 tokens and is padded to 128. How much longer does [tokens, 4096] @ [4096, "
+        "16384] in bf16 take at least on the house chip?",
+        unit="%",
+        reference=_longer,
+        hint="twice the rows and twice the FLOP, but on which side of the ridge point are the two?",
+    ),
+    Question(
+        "09.x-fills",
+        "llama-3-8b trains with Adam in bf16, micro-batches of 2 x 8192 tokens, everything kept but the scores. What "
+        "takes the most memory, if nothing is spread over cards?",
+        reference=_fills,
+        choices=("weights and gradients", "the optimizer", "activations"),
+        hint='rl.training_memory(rl.transformer("llama-3-8b"), 2, 8192) has all four parts.',
+    ),
+    Question(
+        "09.x-days",
+        "A function: the days of a training run.",
+        reference=_days,
+        tolerance=1e-6,
+        inputs=lambda: [
+            (7e9, 1e12, 64, 312e12, 0.45, False),
+            (7e9, 1e12, 64, 312e12, 0.45, True),
+            (70e9, 15e12, 1024, 1e15, 0.4, True),
+        ],
+        slips={"mac-is-flop": lambda *args: _days(*args) / 2},
+        hint="6 FLOP a parameter and token, 2 more for another forward pass; over all that the chips do in a second.",
+    ),
+    Question(
+        "09.x-kept",
+        "A function: bytes of activations that the backward pass finds.",
+        reference=_kept,
+        tolerance=1e-6,
+        inputs=lambda: [
+            (24, 1024, 1024, 1024, 4096, 50257, 1024, False, "no scores"),
+            (24, 1024, 1024, 1024, 4096, 50257, 1024, False, "layer inputs"),
+            (32, 4096, 4096, 1024, 14336, 128256, 8192, True, "no scores"),
+        ],
+        slips={
+            "elements-not-bytes": lambda *args: _kept(*args) / rl.bytes_per_element("bf16"),
+            "wrong-width": lambda *args: 2 * _kept(*args),
+            "heads-not-kv-heads": lambda ls, d, q, kv, *rest: _kept(ls, d, q, q, *rest),
+        },
+        hint="add up the widths of what one layer keeps for one token; times layers, the logits once, times rows, 2 bytes each.",
+    ),
+    Question(
+        "09.x-micro-batch",
+        "A function: the largest micro-batch that fits, with the optimizer spread over cards; 0 where none does.",
+        reference=_micro_batch,
+        tolerance=1e-9,
+        inputs=lambda: [(80e9, 7e9, 1, 10e9), (80e9, 7e9, 8, 10e9), (80e9, 7e9, 4096, 10e9)],
+        hint="4 bytes a parameter on each card, 12 divided by the cards; what is left, in whole sequences.",
+    ),
+    Question(
+        "09.x-step-rate",
+        "A function: tokens a second of a step with accumulation, every product at its roof.",
+        reference=_step_rate,
+        tolerance=1e-6,
+        inputs=lambda: [
+            (32, 4096, 24, 1, 312e12, 2039e9),
+            (32, 4096, 24, 8, 312e12, 2039e9),
+            (8192, 4096, 24, 2, 312e12, 2039e9),
+        ],
+        slips={
+            "mac-is-flop": lambda rows, width, layers, times, peak, bandwidth: _step_rate(
+                rows, width, layers, times, 2 * peak, bandwidth
+            )
+        },
+        hint="three products a layer and micro-batch, each the longer of its two times; the update once a step.",
+    ),
+    Question(
+        "09.x-best-rate",
+        "A function: tokens a second of the better way, everything kept or the forward pass run twice.",
+        reference=_best_rate,
+        tolerance=1e-6,
+        inputs=lambda: [
+            (7e9, 20e9, 4096, 17.5e9, 1.34e9, 312e12, 2039e9),
+            (7e9, 10e9, 4096, 17.5e9, 1.34e9, 312e12, 2039e9),
+            (7e9, 1e9, 4096, 17.5e9, 1.34e9, 312e12, 2039e9),
+        ],
+        hint="three passes with few rows or four with many. On the slope more rows are faster, on the flat roof they are not.",
+    ),
 ]

@@ -1,4 +1,5 @@
-"""A server and a Chromium for each worker. In CI they must be there; elsewhere the tests are skipped with a line on how to get them."""
+"""A server and a Chromium for each worker. In CI they must be there; elsewhere the tests are
+skipped with a line on how to get them."""
 
 import os
 import shutil
@@ -27,7 +28,11 @@ def chrome():
 def folder(tmp_path_factory):
     """Copies of the lessons, and room for notebooks that tests write."""
     folder = tmp_path_factory.mktemp("served")
-    shutil.copytree(ROOT / "notebooks", folder / "notebooks", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    shutil.copytree(
+        ROOT / "notebooks",
+        folder / "notebooks",
+        ignore=shutil.ignore_patterns(".ipynb_checkpoints"),
+    )
     return folder
 
 

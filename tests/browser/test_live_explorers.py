@@ -1,4 +1,5 @@
-"""Every explorer in real JupyterLab: moved by mouse and keyboard, in place, whole, readable, and the same after 300 steps."""
+"""Every explorer in real JupyterLab: moved by mouse and keyboard, in place, whole, readable, and
+the same after 300 steps."""
 
 import io
 import json
@@ -14,7 +15,11 @@ from PIL import Image
 import roofline_lib as rl
 
 pytestmark = pytest.mark.browser
-NAMES = sorted(name for name, module in rl._LAZY.items() if name.endswith("Explorer") and find_spec(f"roofline_lib.{module}"))
+NAMES = sorted(
+    name
+    for name, module in rl._LAZY.items()
+    if name.endswith("Explorer") and find_spec(f"roofline_lib.{module}")
+)
 COMMON = """
 import json, gc, numpy as np, roofline_lib as rl
 made = {}
@@ -27,8 +32,11 @@ def say(name):
 @pytest.fixture(scope="module")
 def open_all(chrome, server, folder):
     """Opens a notebook of its own (hence a kernel of its own) with every explorer in it."""
+
     def opened(name, **look):
-        driver.write_notebook(folder / name, COMMON, *(f"e = made['{name}'] = rl.{name}()\ne" for name in NAMES))
+        driver.write_notebook(
+            folder / name, COMMON, *(f"e = made['{name}'] = rl.{name}()\ne" for name in NAMES)
+        )
         book = driver.Notebook(chrome, server, name, **look)
         assert book.run_all() == []
         return book
@@ -56,7 +64,8 @@ class Live:
         return json.loads(self.book.python(f"say({self.name!r})"))
 
     def agree(self):
-        """The kernel's state, once the page, the explorer and a scene made afresh from the controls' values all say the same."""
+        """The kernel's state, once the page, the explorer and a scene made afresh from the
+        controls' values all say the same."""
         for _ in range(100):
             said = self.say()
             shown = self.root.locator(".roofline-picture svg + div").inner_text()
@@ -80,8 +89,11 @@ class Live:
 def controls(name):
     """(name of the control, its kind, its low and high) for each control that shows at first."""
     explorer = getattr(rl, name)()
-    return [(key, type(control).__name__, getattr(control, "low", None), getattr(control, "high", None))
-            for key, control in explorer.controls.items() if key not in explorer.now.hidden]
+    return [
+        (key, type(control).__name__, getattr(control, "low", None), getattr(control, "high", None))
+        for key, control in explorer.controls.items()
+        if key not in explorer.now.hidden
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -98,8 +110,19 @@ def test_every_control_by_mouse_and_by_keyboard(book, name):
             live.changes(key, partial(press, "End" if at_low else "Home"))
             live.changes(key, partial(press, "ArrowLeft" if at_low else "ArrowRight"))
             track = place.locator(".noUi-base").bounding_box()
-            live.changes(key, partial(book.page.mouse.click, track["x"] + 0.7 * track["width"], track["y"] + track["height"] / 2))
-            typed = low + (high - low) // 3 if isinstance(low, int) else round(low + (high - low) / 3, 2)
+            live.changes(
+                key,
+                partial(
+                    book.page.mouse.click,
+                    track["x"] + 0.7 * track["width"],
+                    track["y"] + track["height"] / 2,
+                ),
+            )
+            typed = (
+                low + (high - low) // 3
+                if isinstance(low, int)
+                else round(low + (high - low) / 3, 2)
+            )
             box.fill(str(typed))
             assert live.changes(key, partial(box.press, "Enter")) == typed
             if isinstance(low, int):
@@ -111,7 +134,11 @@ def test_every_control_by_mouse_and_by_keyboard(book, name):
             live.changes(key, partial(choose.select_option, index=other))
         elif place.locator("button").count():
             buttons = place.locator("button")
-            free = [i for i in range(buttons.count()) if buttons.nth(i).inner_text() != live.say()["values"][key]]
+            free = [
+                i
+                for i in range(buttons.count())
+                if buttons.nth(i).inner_text() != live.say()["values"][key]
+            ]
             live.changes(key, buttons.nth(free[0]).click)
             buttons.nth(free[-1] if len(free) > 1 else 1 - free[0]).focus()
             live.changes(key, partial(press, "Space"))
@@ -122,7 +149,8 @@ def test_every_control_by_mouse_and_by_keyboard(book, name):
 
 
 def refused(live, key, place, box, high):
-    """A number that is too large: the old one comes back, and a message names argument and range."""
+    """A number that is too large: the old one comes back, and a message names argument and
+    range."""
     before = live.agree()["values"][key]
     box.fill(str(10 * high + 1))
     box.press("Enter")
@@ -134,7 +162,10 @@ def refused(live, key, place, box, high):
 
 def test_a_list_that_drops_down_by_keyboard(book):
     live = Live(book, "GemmExplorer")
-    choose, cells = live.root.locator(".control-machine select"), book.page.locator(".jp-Cell").count()
+    choose, cells = (
+        live.root.locator(".control-machine select"),
+        book.page.locator(".jp-Cell").count(),
+    )
     choose.focus()
 
     def keys():
@@ -150,7 +181,11 @@ def test_a_list_that_drops_down_by_keyboard(book):
 def test_overlay_lies_on_the_axes(book, name):
     live = Live(book, name)
     live.agree()
-    dots = json.loads(book.python(f"print(json.dumps([(s.x, s.y) for s in made[{name!r}].shapes if getattr(s, 'kind', '') == 'o']))"))
+    dots = json.loads(
+        book.python(
+            f"print(json.dumps([(s.x, s.y) for s in made[{name!r}].shapes if getattr(s, 'kind', '') == 'o']))"
+        )
+    )
     found = live.root.evaluate("""root => {
       const image = root.querySelector('img').getBoundingClientRect(), scale = 640 / image.width;
       return [...root.querySelectorAll('svg circle')].map(c => c.getBoundingClientRect()).map(
@@ -160,9 +195,13 @@ def test_overlay_lies_on_the_axes(book, name):
 
 @pytest.mark.parametrize("scale", [1, 2])
 def test_point_is_painted_where_the_ticks_say(chrome, server, folder, scale):
-    """A point at 100 FLOP/byte and 10 TFLOP/s: its pixels against those of the two tick marks, which matplotlib drew."""
-    driver.write_notebook(folder / "pixels.ipynb", "import roofline_lib as rl\n"
-                          "rl.GemmExplorer(rl.Machine(name='mine', peaks={'fp32': 1e13}, bandwidths={'DRAM': 1e12}), 600, 600, 600)")
+    """A point at 100 FLOP/byte and 10 TFLOP/s: its pixels against those of the two tick marks,
+    which matplotlib drew."""
+    driver.write_notebook(
+        folder / "pixels.ipynb",
+        "import roofline_lib as rl\n"
+        "rl.GemmExplorer(rl.Machine(name='mine', peaks={'fp32': 1e13}, bandwidths={'DRAM': 1e12}), 600, 600, 600)",
+    )
     book = driver.Notebook(chrome, server, "pixels.ipynb", width=1100, height=1000, scale=scale)
     assert book.run_all() == []
     image = book.page.locator(".roofline-picture img")
@@ -172,11 +211,22 @@ def test_point_is_painted_where_the_ticks_say(chrome, server, folder, scale):
     gray = np.asarray(Image.open(io.BytesIO(book.page.screenshot(clip=box))).convert("L"), float)
     per = gray.shape[1] / 640
     left, top, width, height = 70 * per, 14 * per, 554 * per, 318 * per
-    x, y = left + width / 2, top + height / 2  # 100 is the middle of 0.1 to 1e5; 10 T the middle of 10 G to 10 P
+    # 100 is the middle of 0.1 to 1e5; 10 T the middle of 10 G to 10 P
+    x, y = left + width / 2, top + height / 2
     near = int(12 * per)
-    tick_x = center(255 - gray[int(top + height + 2 * per):int(top + height + 4 * per), int(x) - near:int(x) + near].mean(axis=0))
-    tick_y = center(255 - gray[int(y) - near:int(y) + near, int(left - 4 * per):int(left - 2 * per)].mean(axis=1))
-    ink = gray[int(y) - near:int(y) + near, int(x) - near:int(x) + near] < 60
+    tick_x = center(
+        255
+        - gray[
+            int(top + height + 2 * per) : int(top + height + 4 * per), int(x) - near : int(x) + near
+        ].mean(axis=0)
+    )
+    tick_y = center(
+        255
+        - gray[int(y) - near : int(y) + near, int(left - 4 * per) : int(left - 2 * per)].mean(
+            axis=1
+        )
+    )
+    ink = gray[int(y) - near : int(y) + near, int(x) - near : int(x) + near] < 60
     assert abs(center(ink.sum(axis=0)) - tick_x) <= 1 and abs(center(ink.sum(axis=1)) - tick_y) <= 1
     assert ink.sum() > 60 * scale**2
     book.close()
@@ -219,15 +269,34 @@ WHOLE = """root => {
   return faults }"""
 
 
-@pytest.mark.parametrize("width, zoom, theme, classic", [(800, 1, "JupyterLab Dark", False), (1600, 2, "JupyterLab Light", False),
-                                                         (1600, 1, "JupyterLab Dark", True)])
+@pytest.mark.parametrize(
+    "width, zoom, theme, classic",
+    [
+        (800, 1, "JupyterLab Dark", False),
+        (1600, 2, "JupyterLab Light", False),
+        (1600, 1, "JupyterLab Dark", True),
+    ],
+)
 def test_nothing_is_cut_off_or_overlaps(open_all, width, zoom, theme, classic):
-    book = open_all(f"whole-{width}-{zoom}.ipynb", width=width, height=1200, zoom=zoom, theme=theme, classic=classic)
+    book = open_all(
+        f"whole-{width}-{zoom}.ipynb",
+        width=width,
+        height=1200,
+        zoom=zoom,
+        theme=theme,
+        classic=classic,
+    )
     faults = {name: Live(book, name).root.evaluate(WHOLE) for name in NAMES}
     assert faults == dict.fromkeys(NAMES, [])
-    card, words = (book.page.locator(".roofline-picture").first.evaluate(
-        f"picture => getComputedStyle({node}).color") for node in ("picture.querySelector('svg')", "picture.querySelector('svg + div')"))
-    light = book.page.evaluate("getComputedStyle(document.body).getPropertyValue('--jp-ui-font-color1')")
+    card, words = (
+        book.page.locator(".roofline-picture").first.evaluate(
+            f"picture => getComputedStyle({node}).color"
+        )
+        for node in ("picture.querySelector('svg')", "picture.querySelector('svg + div')")
+    )
+    light = book.page.evaluate(
+        "getComputedStyle(document.body).getPropertyValue('--jp-ui-font-color1')"
+    )
     assert card and words and light  # the sentence takes the theme's colour, the card keeps its own
     book.close()
 
@@ -237,10 +306,16 @@ def test_axe_finds_no_serious_fault(book):
 
     for name in NAMES:
         Live(book, name)
-    # The handle of an ipywidgets slider has no accessible name and no way to give it one; the typed box beside it has, and does the same.
-    found = Axe().run(book.page, context={"include": [[".roofline-explorer"]], "exclude": [[".noUi-handle"]]})
-    serious = [(fault["id"], [node["html"][:120] for node in fault["nodes"][:2]]) for fault in found.response["violations"]
-               if fault["impact"] in ("serious", "critical")]
+    # The handle of an ipywidgets slider has no accessible name and no way to give it one; the typed
+    # box beside it has, and does the same.
+    found = Axe().run(
+        book.page, context={"include": [[".roofline-explorer"]], "exclude": [[".noUi-handle"]]}
+    )
+    serious = [
+        (fault["id"], [node["html"][:120] for node in fault["nodes"][:2]])
+        for fault in found.response["violations"]
+        if fault["impact"] in ("serious", "critical")
+    ]
     assert serious == []
 
 
@@ -251,9 +326,11 @@ def test_focus_goes_down_the_screen_as_the_eye_does(book, name):
     first.focus()
     where = []
     while live.root.evaluate("root => root.contains(document.activeElement)") and len(where) < 80:
-        where.append(book.page.evaluate("""() => { const node = document.activeElement, box = node.getBoundingClientRect();
+        where.append(
+            book.page.evaluate("""() => { const node = document.activeElement, box = node.getBoundingClientRect();
           const row = node.closest('.roofline-explorer > .widget-gridbox > *').getBoundingClientRect();
-          return [Math.round(row.top + scrollY), Math.round(row.left), Math.round(box.top - row.top), Math.round(box.left)] }"""))
+          return [Math.round(row.top + scrollY), Math.round(row.left), Math.round(box.top - row.top), Math.round(box.left)] }""")
+        )
         book.page.keyboard.press("Tab")
     top = where[0][0]
     assert len(where) > 3 and where == sorted(where, key=lambda at: (at[0] - top, at[1]))
@@ -266,7 +343,9 @@ def test_every_picture_says_what_it_shows(book):
         svg = live.root.locator(".roofline-picture svg")
         assert svg.get_attribute("role") == "img" and said in svg.get_attribute("aria-label")
         for label in live.root.locator("input:visible, select:visible").all():
-            assert label.evaluate("node => node.labels.length && node.labels[0].textContent.trim().length > 0")
+            assert label.evaluate(
+                "node => node.labels.length && node.labels[0].textContent.trim().length > 0"
+            )
 
 
 @pytest.mark.parametrize("steps", [300, pytest.param(2000, marks=pytest.mark.slow)])
@@ -284,8 +363,13 @@ def test_no_growth_over_many_steps(book, steps):
 
     def weigh():
         session.send("HeapProfiler.collectGarbage")
-        metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
-        weights = book.python("gc.collect(); print(len(gc.get_objects()), open('/proc/self/statm').read().split()[1])")
+        metrics = {
+            metric["name"]: metric["value"]
+            for metric in session.send("Performance.getMetrics")["metrics"]
+        }
+        weights = book.python(
+            "gc.collect(); print(len(gc.get_objects()), open('/proc/self/statm').read().split()[1])"
+        )
         objects, pages = map(int, weights.split())
         return metrics["Nodes"], metrics["JSHeapUsedSize"] / 1e6, objects, pages * 4096 / 1e6
 
@@ -297,18 +381,24 @@ def test_no_growth_over_many_steps(book, steps):
 
 
 def test_notebook_7(open_all):
-    """Notebook 7 handles keys while they are still on their way down to the focused element, and takes arrows for its own headings;
-    JupyterLab does so on their way up (lumino pull request 635, bubblingKeydown). So there even a plain slider does not hear its arrow
-    keys. Mouse, typed numbers and the box's own arrows work; the day that a plain slider moves, ours must too."""
+    """Notebook 7 handles keys while they are still on their way down to the focused element, and
+    takes arrows for its own headings; JupyterLab does so on their way up (lumino pull request 635,
+    bubblingKeydown). So there even a plain slider does not hear its arrow keys. Mouse, typed
+    numbers and the box's own arrows work; the day that a plain slider moves, ours must too."""
     cell = "import ipywidgets\nplain = ipywidgets.IntSlider(5)\nplain.add_class('plain')\nplain"
     book = open_all("notebook-7.ipynb", classic=True, width=1200, height=1200)
     live = Live(book, "GemmExplorer")
-    box, handle = live.root.locator(".control-m input"), live.root.locator(".control-m .noUi-handle")
+    box, handle = (
+        live.root.locator(".control-m input"),
+        live.root.locator(".control-m .noUi-handle"),
+    )
     box.fill("75")
     assert live.changes("m", lambda: box.press("Enter")) == 75
     assert live.changes("m", lambda: box.press("ArrowUp")) == 76
     track = live.root.locator(".control-m .noUi-base").bounding_box()
-    live.changes("m", lambda: book.page.mouse.click(track["x"] + 0.8 * track["width"], track["y"] + 2))
+    live.changes(
+        "m", lambda: book.page.mouse.click(track["x"] + 0.8 * track["width"], track["y"] + 2)
+    )
     live.changes("precision", live.root.locator(".control-precision button").nth(3).click)
     before = live.agree()["values"]["m"]
     handle.focus()
@@ -316,7 +406,10 @@ def test_notebook_7(open_all):
     book.page.wait_for_timeout(500)
     moved = live.agree()["values"]["m"] != before
     book.command("notebook:insert-cell-below")
-    book.page.evaluate("code => { window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.setSource(code) }", cell)
+    book.page.evaluate(
+        "code => { window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.setSource(code) }",
+        cell,
+    )
     book.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")
     plain = book.page.locator(".plain .noUi-handle")
     plain.wait_for()

@@ -1,5 +1,5 @@
-"""How soon our pictures answer, as ratios to an echo and to `interact` measured in the same run; wide margins, since machines are shared.
-`make bench` gives the figures themselves."""
+"""How soon our pictures answer, as ratios to an echo and to `interact` measured in the same run;
+wide margins, since machines are shared. `make bench` gives the figures themselves."""
 
 import sys
 
@@ -14,8 +14,13 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def rows(chrome):
-    results = sliders.measure(["ours", "echo", "interact"], keys=15, drags=2, config=driver.ROOT / "tools" / "jupyter_lab_config.py",
-                              chrome=chrome)
+    results = sliders.measure(
+        ["ours", "echo", "interact"],
+        keys=15,
+        drags=2,
+        config=driver.ROOT / "tools" / "jupyter_lab_config.py",
+        chrome=chrome,
+    )
     return sliders.table(results)
 
 

@@ -14,8 +14,11 @@ def test_lesson_runs_to_the_end(chrome, server, lesson):
     book = driver.Notebook(chrome, server, f"notebooks/{lesson}", width=1000, height=1200)
     assert book.run_all() == []
     stored = json.loads((driver.ROOT / "notebooks" / lesson).read_text())
-    shown = sum("Explorer: " in "".join(output.get("data", {}).get("text/plain", ""))
-                for cell in stored["cells"] for output in cell.get("outputs", ()))
+    shown = sum(
+        "Explorer: " in "".join(output.get("data", {}).get("text/plain", ""))
+        for cell in stored["cells"]
+        for output in cell.get("outputs", ())
+    )
     for place in range(shown):
         picture = book.page.locator(".roofline-picture").nth(place)
         picture.locator("svg").scroll_into_view_if_needed()
