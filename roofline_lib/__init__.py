@@ -31,7 +31,7 @@ from roofline_lib.operators import (
 )
 from roofline_lib.peaks import clock_from, memory_bandwidth, peak_flops
 from roofline_lib.precisions import PRECISIONS, bytes_per_element
-from roofline_lib.text import quantity
+from roofline_lib.quantities import quantity
 from roofline_lib.tiling import (
     CountedProduct,
     counted_tiled_product,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import index
 
-from roofline_lib.text import size, unknown
+from roofline_lib.arguments import size, unknown
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 import sys
 
+from roofline_lib.arguments import UnknownName
 from roofline_lib.machines import machine, machines
 from roofline_lib.peaks import memory_bandwidth, peak_flops
-from roofline_lib.text import UnknownName, quantity
+from roofline_lib.quantities import quantity
 
 STATUS = {
     "V": "vendor's text",

@@ -7,10 +7,10 @@ from numbers import Integral
 
 import numpy as np
 
+from roofline_lib.arguments import plain, size, unknown
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
 from roofline_lib.precisions import bytes_per_element
-from roofline_lib.text import plain, size, unknown
 
 MINIMISE = ("flops", "bytes_moved", "largest_intermediate")
 

@@ -2,7 +2,9 @@
 raises, whatever the answer is."""
 
 import re
+import textwrap
 import tomllib
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,7 +12,8 @@ from importlib import import_module, resources
 
 import numpy as np
 
-from roofline_lib.text import meant, parse_quantity, quantity, significant, unknown, wrapped
+from roofline_lib.arguments import unknown
+from roofline_lib.quantities import parse_quantity, quantity, significant
 
 # so close, and not within the tolerance, it is the rounding more often than the reasoning
 _NEAR = 0.05
@@ -327,3 +330,53 @@ def _safe(function, value):
         raise
     except BaseException:
         return f"an object of type {type(value).__name__}"
+
+
+def meant(text, choices):
+    """The one of `choices` that a text means: in full, by its letter, or by its beginning or some
+    of its words if no other has them."""
+
+    # small, 3n² as 3n2, without quotes and what stands for nothing, such as an article
+    def words(text):
+        found = re.findall(
+            r"(?:(?<!\w)-(?=\d))?[^\W_]+(?:(?<=\d)[.,/](?=\d)\d+)*",
+            unicodedata.normalize("NFKC", text).lower(),
+        )
+        return [
+            word for word in found if word not in ("a", "an", "the", "is", "are", "was", "it")
+        ] or found
+
+    def begins(whole):
+        # 25 is not the beginning of 256
+        return whole.startswith(key) and not re.match(r"\d\d", whole[len(key) - 1 :])
+
+    given, key, letter = (
+        words(text),
+        "".join(words(text)),
+        re.fullmatch(r"\W*([a-h])\W*", text.lower()),
+    )
+    # in (AB)C every sign counts
+    loose = [] if any("(" in choice for choice in choices) else choices
+    exact = [
+        choice
+        for choice in choices
+        if re.sub(r"[\s'\"]", "", choice.lower()) == re.sub(r"[\s'\"]", "", text.lower())
+    ]
+    same = [choice for choice in loose if "".join(words(choice)) == key]
+    some = [
+        choice
+        for choice in loose
+        if set(given) <= set(words(choice)) or begins("".join(words(choice)))
+    ]
+    found = exact or letter and list(choices["abcdefgh".index(letter[1]) :][:1]) or same or some
+    return found[0] if key and len(found) == 1 else None
+
+
+def wrapped(message):
+    """The lines of a message broken at spaces, since a notebook breaks a long one anywhere."""
+    return "\n".join(
+        textwrap.fill(
+            line, 88, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+        )
+        for line in message.split("\n")
+    )

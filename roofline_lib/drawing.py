@@ -12,9 +12,10 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
+from roofline_lib.arguments import number
 from roofline_lib.machines import as_machine
 from roofline_lib.model import Work, attainable_performance
-from roofline_lib.text import number, quantity, significant
+from roofline_lib.quantities import quantity, significant
 
 # One colour, one idea, and never colour alone. All are at least 4.5:1 on the card and stay apart
 # for the colour-blind.

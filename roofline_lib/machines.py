@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 
+from roofline_lib.arguments import UnknownName, name_key, number, size, unknown
 from roofline_lib.precisions import bytes_per_element
-from roofline_lib.text import UnknownName, name_key, number, quantity, size, unknown
+from roofline_lib.quantities import quantity
 
 
 @dataclass(frozen=True)

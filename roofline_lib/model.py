@@ -9,8 +9,9 @@ from operator import add
 
 import numpy as np
 
+from roofline_lib.arguments import number, plain
 from roofline_lib.machines import as_machine
-from roofline_lib.text import number, plain, quantity
+from roofline_lib.quantities import quantity
 
 
 @dataclass(frozen=True)

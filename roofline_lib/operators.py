@@ -8,10 +8,10 @@ precision. BLAS: Lawson and others, 1979, doi:10.1145/355841.355847; level 3: Do
 
 import numpy as np
 
+from roofline_lib.arguments import number, size, switch
 from roofline_lib.machines import as_machine
 from roofline_lib.model import Work, at_least_ridge
 from roofline_lib.precisions import bytes_of, bytes_per_element
-from roofline_lib.text import number, size, switch
 
 
 def dot(n, precision="fp32"):

@@ -1,6 +1,6 @@
 """Peaks counted from units and clocks."""
 
-from roofline_lib.text import number, size
+from roofline_lib.arguments import number, size
 
 
 def peak_flops(units, lanes, clock, flops_per_lane=2):

@@ -1,6 +1,6 @@
 """Number formats and what one element of each costs in memory."""
 
-from roofline_lib.text import unknown
+from roofline_lib.arguments import unknown
 
 # tf32 is a way of multiplying, not of storing: its operands lie in memory as fp32. The MX formats
 # share one 8-bit scale among 32 elements

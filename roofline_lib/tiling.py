@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from roofline_lib.arguments import number, plain, size
 from roofline_lib.model import Work
 from roofline_lib.precisions import bytes_of, bytes_per_element
-from roofline_lib.text import number, plain, size
 
 
 def tiled_gemm(m, n, k, tile, precision="fp32"):

@@ -7,9 +7,9 @@ parameter, bf16 with Adam: Rajbhandari and others, 2019, arXiv:1910.02054.
 
 from dataclasses import dataclass, fields
 
+from roofline_lib.arguments import number, size, unknown
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
-from roofline_lib.text import number, size, unknown
 from roofline_lib.transformer import Transformer
 
 KEEP = ("everything", "no scores", "layer inputs")

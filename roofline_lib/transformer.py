@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from roofline_lib.arguments import name_key, number, size, switch, unknown
 from roofline_lib.model import Work
 from roofline_lib.operators import attention, gemm
 from roofline_lib.precisions import bytes_of, bytes_per_element
-from roofline_lib.text import name_key, number, size, switch, unknown
 
 
 @dataclass(frozen=True)

@@ -23,16 +23,15 @@ BREAKS = {
         ('"int4": 0.5', '"int4": 1.0'),
         ('"tf32": 4.0', '"tf32": 2.0'),
     ],
-    "text": [
+    "quantities": [
         ('"Gi": 2.0**30', '"Gi": 1e9'),
+        ("if abs(value) >= p[0]", "if abs(value) > p[0]"),
+    ],
+    "arguments": [
         ("bad | (array <= above)", "bad | (array < above)"),
         ("bad | (array < least)", "bad | (array <= least)"),
         ("else np.floor(array))", "else array)"),
         ("if len(typed) > 1 and (", "if ("),
-        ('"".join(words(choice)) == key]', '"".join(words(choice)) in key]'),
-        ("len(found) == 1 else None", "found else None"),
-        (" and not re.match(r", " or re.match(r"),
-        ("if abs(value) >= p[0]", "if abs(value) > p[0]"),
     ],
     "model": [
         ("np.divide(self.flops, self.bytes_moved)", "np.divide(self.bytes_moved, self.flops)"),
@@ -142,6 +141,9 @@ BREAKS = {
     ],
     "checks": [
         ("<= tolerance * abs(reference)", "<= tolerance"),
+        ('"".join(words(choice)) == key]', '"".join(words(choice)) in key]'),
+        ("len(found) == 1 else None", "found else None"),
+        (" and not re.match(", " or re.match("),
         ("reference * 1000", "reference * 100"),
         ('slips |= {"giga-slip"', 'slips |= {"mega-slip"'),
         ('"raw-number": reference * scale', '"raw-number": reference * 2'),
@@ -151,7 +153,7 @@ BREAKS = {
     ],
 }  # fmt: skip
 TESTS = {  # module: its test files, where they are not tests/test_<module>.py
-    "text": ["tests/test_text.py", "tests/test_checks.py", "tests/test_border.py"],
+    "arguments": ["tests/test_quantities.py", "tests/test_border.py"],
     "transformer": ["tests/test_transformer.py", "tests/test_published.py"],
 }
 

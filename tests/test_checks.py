@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import roofline_lib as rl
 from roofline_lib import checks
-from roofline_lib.checks import Question, check, within
+from roofline_lib.checks import Question, check, meant, within
+from roofline_lib.quantities import parse_quantity
 from roofline_lib.questions import all_questions
-from roofline_lib.text import meant, parse_quantity
 
 SLIPS = tomllib.loads(
     (Path(rl.__file__).parent / "data" / "slips.toml").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ from roofline_lib.explorers.marks import Point
 from roofline_lib.explorers.placing import clip, cover
 from roofline_lib.explorers.stage import WIDTH, Dot, Words, background, svg, to_pixels
 from roofline_lib.explorers.stage import Path as Outline
-from roofline_lib.text import significant
+from roofline_lib.quantities import significant
 
 MODULES = {
     name: module

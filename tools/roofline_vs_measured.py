@@ -19,7 +19,7 @@ import roofline_lib as rl
 from roofline_lib.measuring import load, recorded
 from roofline_lib.measuring.record import BANDWIDTH_FAMILIES, efficiency, work_of
 from roofline_lib.measuring.verdicts import explain, launch_floor, regime, sheet, verdict
-from roofline_lib.text import significant
+from roofline_lib.quantities import significant
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 SHEET = rl.machine("H200 SXM")

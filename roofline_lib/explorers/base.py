@@ -10,7 +10,7 @@ import ipywidgets as widgets
 from roofline_lib.drawing import COMPUTE, FAINT, INTENSITY, MEMORY, PERFORMANCE, decades
 from roofline_lib.explorers.marks import Drop, Line, Side, lay_out
 from roofline_lib.explorers.stage import Axes, Stage, still
-from roofline_lib.text import quantity, significant
+from roofline_lib.quantities import quantity, significant
 
 
 @dataclass(frozen=True)

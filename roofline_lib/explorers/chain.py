@@ -9,7 +9,7 @@ from roofline_lib.explorers.base import Explorer, Scene
 from roofline_lib.explorers.controls import Choice, Number
 from roofline_lib.explorers.marks import Line, Point, Text
 from roofline_lib.explorers.stage import WIDTH, Axes
-from roofline_lib.text import quantity, significant
+from roofline_lib.quantities import quantity, significant
 
 _COLUMNS = {
     "flops": ("FLOP", "FLOP", COMPUTE, "o"),

@@ -12,8 +12,8 @@ import ipywidgets as widgets
 import numpy as np
 import traitlets
 
+from roofline_lib.arguments import switch, unknown
 from roofline_lib.machines import Machine, machine, machines
-from roofline_lib.text import switch, unknown
 
 _LABEL = "10.5em"  # so that boxes, lists and buttons stand under one another
 # a whole row of the grid; grid_column would do, if the empty grid_area did not undo it in the

@@ -6,7 +6,7 @@ from roofline_lib.explorers.controls import Choice, MachineChoice, Number
 from roofline_lib.explorers.marks import Gap, Line, Point
 from roofline_lib.model import bound
 from roofline_lib.operators import gemm
-from roofline_lib.text import quantity, significant
+from roofline_lib.quantities import quantity, significant
 
 _PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8")
 

@@ -11,7 +11,7 @@ from roofline_lib.machines import Machine
 from roofline_lib.measuring.record import load, recorded, validate, work_of
 from roofline_lib.measuring.verdicts import explain, launch_floor, sheet, verdict
 from roofline_lib.model import bound
-from roofline_lib.text import quantity, significant
+from roofline_lib.quantities import quantity, significant
 
 _PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
 _FAMILIES = {"over m, one layer": "gemm_m", "over n = m = k": "gemm_n"}

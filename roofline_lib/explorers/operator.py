@@ -20,7 +20,7 @@ from roofline_lib.operators import (
     rms_norm,
     softmax,
 )
-from roofline_lib.text import quantity, significant
+from roofline_lib.quantities import quantity, significant
 
 _PRECISIONS, _ALL = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"), "all of them"
 _STEPS = {

@@ -9,7 +9,7 @@ from roofline_lib.explorers.controls import Choice, MachineChoice, Number, Switc
 from roofline_lib.explorers.marks import Bar, Drop, Gap, Line, Mark, Point
 from roofline_lib.explorers.stage import Axes, Words
 from roofline_lib.peaks import clock_from, peak_flops
-from roofline_lib.text import quantity, significant
+from roofline_lib.quantities import quantity, significant
 
 _PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 _RECT, _HEIGHT, _CLOCKS = (76, 14, 314, 300), 402, (0.0, 6.0)

@@ -8,7 +8,7 @@ from roofline_lib.explorers.marks import Bar, Point
 from roofline_lib.model import Work, bound
 from roofline_lib.operators import gemm
 from roofline_lib.precisions import bytes_per_element
-from roofline_lib.text import quantity, significant
+from roofline_lib.quantities import quantity, significant
 from roofline_lib.tiling import (
     io_lower_bound,
     naive_gemm,

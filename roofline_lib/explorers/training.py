@@ -20,7 +20,7 @@ from roofline_lib.explorers.controls import Choice, MachineChoice, Number
 from roofline_lib.explorers.marks import Bar, Drop, Line, Point
 from roofline_lib.explorers.stage import Axes
 from roofline_lib.model import bound, time_in_sequence
-from roofline_lib.text import quantity, significant
+from roofline_lib.quantities import quantity, significant
 from roofline_lib.training import KEEP, training_memory, training_step
 from roofline_lib.transformer import Transformer, transformer, transformers
 

@@ -11,8 +11,8 @@ from importlib import resources
 
 import numpy as np
 
+from roofline_lib.arguments import unknown
 from roofline_lib.model import Work, bound
-from roofline_lib.text import unknown
 
 VERSION = 1
 

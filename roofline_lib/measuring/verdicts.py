@@ -8,7 +8,7 @@ from roofline_lib.measuring.cpu import counted_peaks
 from roofline_lib.measuring.record import BANDWIDTH_FAMILIES, work_of
 from roofline_lib.model import bound
 from roofline_lib.precisions import bytes_per_element
-from roofline_lib.text import quantity, significant
+from roofline_lib.quantities import quantity, significant
 from roofline_lib.tiling import tile_count, wave_efficiency
 
 # factors that slips of units leave behind

@@ -6,7 +6,7 @@ from itertools import product
 
 import roofline_lib as rl
 from roofline_lib.checks import Question, within
-from roofline_lib.text import parse_quantity
+from roofline_lib.quantities import parse_quantity
 
 _SXM, _PCIE = rl.machine("H100 SXM"), rl.machine("H100 PCIe")
 _LLAMA = rl.transformer("llama-3-70b")

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline_lib.text import UnknownName, parse_quantity, quantity, significant, unknown
+from roofline_lib.arguments import UnknownName, unknown
+from roofline_lib.quantities import parse_quantity, quantity, significant
 
 PREFIXED = ("byte", "byte/s", "FLOP", "FLOP/s", "s", "Hz", "token/s", "W")
 
