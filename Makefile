@@ -11,10 +11,10 @@ help:           ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 lab: setup      ## open the course in JupyterLab, on your own copies in work/
-	$(BIN)/python tools/work_copies.py --lab
+	$(BIN)/python -m roofline_lib course
 
 fresh: setup    ## bring clean copies of the lessons into work/ and keep the old ones beside them
-	$(BIN)/python tools/work_copies.py --fresh
+	$(BIN)/python -m roofline_lib course --fresh
 
 test: .venv/test  ## run every test that a change must pass
 	@sh tools/debian_packages.sh chromium bubblewrap
@@ -34,6 +34,9 @@ refresh: setup  ## run the notebooks and store their outputs
 exercises: setup  ## write exercises/ from solutions/
 	$(BIN)/python tools/make_exercises.py
 
+lessons: setup  ## number the lessons, and link them, as roofline_lib/course/lessons.toml lists them
+	$(BIN)/python tools/number_lessons.py
+
 bench: .venv/test  ## measure how soon the explorers answer, beside their peers
 	@sh tools/debian_packages.sh chromium
 	$(PIP) --no-build-isolation -e '.[bench]'
@@ -52,4 +55,4 @@ lock: .venv/test  ## write the lock files anew, with the newest versions that ar
 	$(PIP) --require-hashes -r requirements-test.lock
 	cd .venv && rm -rf share/jupyter/labextensions/@jupyter/nbgrader etc/jupyter/jupyter_server_config.d/nbgrader.json && touch test  # no grader in a learner's Lab
 
-.PHONY: help lab fresh test test-all setup refresh exercises bench lock
+.PHONY: help lab fresh test test-all setup refresh exercises lessons bench lock

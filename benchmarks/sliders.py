@@ -345,7 +345,7 @@ def main():
     arguments = parser.parse_args()
     if not driver.chromium():
         raise SystemExit(driver.HOW)
-    config = None if arguments.default_server else driver.ROOT / "tools" / "jupyter_lab_config.py"
+    config = None if arguments.default_server else driver.CONFIG
     if arguments.every_control:
         with driver.browser() as chrome:
             results = measure_controls(arguments.keys, config, chrome)

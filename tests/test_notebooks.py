@@ -5,7 +5,6 @@ import base64
 import io
 import json
 import re
-import shutil
 
 import nbformat
 import notebook_rules as rules
@@ -15,7 +14,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from PIL import Image
 from prose_numbers import derived, numbers
 from refresh_notebooks import NOTEBOOK_METADATA, WIDGET_VIEW, main, refreshed
-from work_copies import bring
+
+from roofline_lib.course.lessons import lessons
 
 ROOT, LESSONS = rules.ROOT, rules.lessons()
 PNG = re.compile(r'"image/png": "([^"]*)"')
@@ -32,22 +32,15 @@ def test_median_code_cell_has_four_lines_at_most():
     assert rules.median_code_lines(rules.read(path) for path in LESSONS) <= 4
 
 
-@name
-def test_minutes_agree_and_are_honest(path):
-    """180 words a minute, a quarter of a minute a code cell, three more to guess or to answer; the
-    title, the map and the README say it."""
-    book, number = rules.read(path), int(path.stem[:2])
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
+def test_the_minutes_are_honest(lesson):
+    """180 words a minute, a quarter of a minute a code cell, three more to guess or to answer."""
+    book = rules.read(ROOT / "notebooks" / lesson.file)
     words = sum(len(cell.source.split()) for cell in book.cells if cell.cell_type == "markdown")
     code = [cell for cell in book.cells if cell.cell_type == "code"]
     asks = [cell for cell in code if cell.id.startswith("guess") or "rl.check(" in cell.source]
-    said = int(re.search(r"(\d+) minutes", book.cells[0].source)[1])
-    assert said == pytest.approx(words / 180 + len(code) / 4 + len(asks) * 3 / 4, abs=5)
-    readme = re.search(
-        rf"^\| \[{number} .*\| (\d+) \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M
-    )
-    assert int(readme[1]) == said
-    table = next(cell.source for cell in rules.read(LESSONS[0]).cells if cell.id == "map")
-    assert number == 0 or int(re.search(rf"^\| {number} \|.*\| (\d+) \|$", table, re.M)[1]) == said
+    estimate = words / 180 + len(code) / 4 + len(asks) * 3 / 4
+    assert lesson.minutes == pytest.approx(estimate, abs=5)
 
 
 @pytest.mark.parametrize(
@@ -244,48 +237,6 @@ def test_timings_stay_as_they_were_stored(tmp_path):
     assert again.cells[1].outputs != first.cells[1].outputs
 
 
-def test_work_copies_keep_what_the_learner_wrote(tmp_path):
-    lesson, exercise = (
-        tmp_path / "notebooks" / "01.ipynb",
-        tmp_path / "exercises" / "01" / "01.ipynb",
-    )
-    for path in (lesson, exercise):
-        path.parent.mkdir(parents=True)
-        nbformat.write(good(), path)
-    tracked, work = lesson.read_bytes(), tmp_path / "work"
-    assert bring(tmp_path) == [work / "01.ipynb", work / "exercises" / "01" / "01.ipynb"]
-    clean = (work / "01.ipynb").read_text()
-    for mine in ("mine", "mine too"):
-        (work / "01.ipynb").write_text(mine)
-        assert bring(tmp_path) == []
-        assert (work / "01.ipynb").read_text() == mine
-        assert bring(tmp_path, fresh=True) == [work / "01.ipynb"]
-    assert {path.name: path.read_text() for path in work.glob("*.ipynb")} == {
-        "01.ipynb": clean, "old-1_01.ipynb": "mine", "old-2_01.ipynb": "mine too"}  # fmt: skip
-    assert bring(tmp_path, fresh=True) == []
-    assert lesson.read_bytes() == tracked
-
-
-def test_work_copies_show_no_answer_and_link_to_what_is_there(tmp_path):
-    for folder in ("notebooks", "exercises", "docs"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
-    for copy in bring(tmp_path):
-        book = rules.read(copy)
-        assert [
-            cell.id for cell in book.cells if cell.get("outputs") or cell.get("execution_count")
-        ] == []
-        assert rules.faults(book, copy, [rules.linked]) == []
-    lesson, exercise = (
-        tmp_path / "work" / place
-        for place in ("02_roofline.ipynb", "exercises/02_roofline/02_roofline.ipynb")
-    )
-    assert (
-        "](../../02_roofline.ipynb)" in exercise.read_text()
-        and "](../../notebooks/" not in exercise.read_text()
-    )
-    assert "](exercises/02_roofline/02_roofline.ipynb)" in lesson.read_text()
-
-
 def test_glossary_is_in_order_and_knows_every_lesson():
     rows = re.findall(
         r"^\| (.+) \| .+ \| ([\d, ]+) \|$",
@@ -294,9 +245,9 @@ def test_glossary_is_in_order_and_knows_every_lesson():
     )
     words = [word.casefold() for word, _ in rows]
     assert words == sorted(set(words))
-    assert {int(number) for _, numbers in rows for number in numbers.split(",")} == set(
-        range(len(LESSONS))
-    )
+    assert {int(number) for _, numbers in rows for number in numbers.split(",")} == {
+        lesson.number for lesson in lessons()
+    }
 
 
 @pytest.mark.parametrize(

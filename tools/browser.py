@@ -16,6 +16,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+from roofline_lib.course.command import CONFIG
+
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = [
     "--no-sandbox",
@@ -43,13 +45,31 @@ def chromium():
 
 
 @contextmanager
-def jupyter(folder, config=ROOT / "tools" / "jupyter_lab_config.py", windowing=None):
+def jupyter(folder, config=CONFIG, windowing=None):
     """Serve `folder` with JupyterLab (and Notebook 7 where it is installed); yields (address,
     token).
 
     `windowing="none"` keeps all cells in the page, also those that are scrolled away.
     """
-    folder, own, token = Path(folder), Path(folder) / ".own", secrets.token_hex(16)
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        *([f"--config={config}"] if config else []),
+        f"--ServerApp.root_dir={folder}",
+        f"--ServerApp.preferred_dir={folder}",
+        "--allow-root",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]
+    with serving(command, Path(folder), windowing) as server:
+        yield server
+
+
+@contextmanager
+def serving(command, folder, windowing=None):
+    """Run a command that starts a Jupyter server, in `folder`, and stop it at the end; yields
+    (address, token). What it says stands in `folder/.own/server.log`."""
+    own, token = folder / ".own", secrets.token_hex(16)
     places = {
         "JUPYTER_CONFIG_DIR": "config",
         "JUPYTER_DATA_DIR": "data",
@@ -57,7 +77,6 @@ def jupyter(folder, config=ROOT / "tools" / "jupyter_lab_config.py", windowing=N
         "IPYTHONDIR": "ipython",
         "JUPYTERLAB_SETTINGS_DIR": "settings",
         "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
-        "MPLCONFIGDIR": "matplotlib",
     }
     env = (
         os.environ
@@ -74,24 +93,18 @@ def jupyter(folder, config=ROOT / "tools" / "jupyter_lab_config.py", windowing=N
         file = own / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(content))
-    command = [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        *([f"--config={config}"] if config else []),
-        f"--ServerApp.root_dir={folder}",
-        f"--ServerApp.preferred_dir={folder}",
+    options = [
         "--ServerApp.port=0",
         "--ServerApp.ip=127.0.0.1",
         "--no-browser",
-        "--allow-root",
         f"--IdentityProvider.token={token}",
         "--expose-app-in-browser",
         "--JupyterNotebookApp.expose_app_in_browser=True",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ]
     with open(own / "server.log", "w") as log:
-        process = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [*command, *options], cwd=folder, env=env, stdout=log, stderr=log
+        )
     try:
         yield _address(process, own), token
     finally:

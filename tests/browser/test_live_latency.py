@@ -18,7 +18,7 @@ def rows(chrome):
         ["ours", "echo", "interact"],
         keys=15,
         drags=2,
-        config=driver.ROOT / "tools" / "jupyter_lab_config.py",
+        config=driver.CONFIG,
         chrome=chrome,
     )
     return sliders.table(results)

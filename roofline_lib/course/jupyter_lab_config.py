@@ -1,22 +1,15 @@
-# What `make lab`, or tools/work_copies.py --lab, starts JupyterLab with.
+# The settings that the course starts JupyterLab with; what depends on a place stands in command.py.
 from pathlib import Path
 
 c = get_config()  # noqa: F821  (Jupyter puts it there)
-root = Path(__file__).resolve().parents[1]
-(root / "work").mkdir(exist_ok=True)
-c.ServerApp.root_dir = str(root)  # so that a lesson's links into docs/ work
-c.ServerApp.preferred_dir = str(root / "work")  # where the file browser opens
-# what opens, and the address that is printed where nothing can open it
-c.LabApp.default_url = "/lab/tree/work/00_start_here.ipynb"
 c.ServerApp.allow_root = True  # a container's only user is often root
 # its overrides.json: no question about news before the first lesson
-c.LabApp.app_settings_dir = str(root / "tools" / "lab_settings")
+c.LabApp.app_settings_dir = str(Path(__file__).resolve().with_name("lab_settings"))
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 
 # A slider sends many small messages. By default the server holds each answer back until the browser
-# has
-# acknowledged the one before it (Nagle's algorithm), up to 40 ms a step. Without the class below
-# all works, only slower.
+# has acknowledged the one before it (Nagle's algorithm), up to 40 ms a step. Without the class
+# below all works, only slower.
 try:
     from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 
