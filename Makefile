@@ -5,6 +5,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --group build --universal --fork-strategy fewest --python-version 3.11 \
 	--generate-hashes --no-annotate --exclude-newer "7 days" --custom-compile-command "make lock"
+# Tests write here, and not into HOME, whose settings are the user's own and which a build may not write to.
+OWN := $(CURDIR)/.venv/tests
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --nbval --nbval-cell-timeout 120 tests notebooks
 
 help:           ## this list
@@ -15,6 +17,10 @@ lab: setup      ## open the course in JupyterLab, on your own copies in work/
 
 fresh: setup    ## bring clean copies of the lessons into work/ and keep the old ones beside them
 	$(BIN)/python -m roofline_lib course --fresh
+
+test test-all: export MPLCONFIGDIR = $(OWN)/matplotlib
+test test-all: export IPYTHONDIR = $(OWN)/ipython
+test test-all: export JUPYTER_RUNTIME_DIR = $(OWN)/runtime
 
 test: .venv/test  ## run every test that a change must pass
 	@sh tools/debian_packages.sh chromium bubblewrap
@@ -53,6 +59,7 @@ lock: .venv/test  ## write the lock files anew, with the newest versions that ar
 
 .venv/test: requirements-test.lock .venv/lab
 	$(PIP) --require-hashes -r requirements-test.lock
+	MPLCONFIGDIR=$(OWN)/matplotlib $(BIN)/python -c 'import matplotlib.font_manager'  # its list of fonts takes a while, once
 	cd .venv && rm -rf share/jupyter/labextensions/@jupyter/nbgrader etc/jupyter/jupyter_server_config.d/nbgrader.json && touch test  # no grader in a learner's Lab
 
 .PHONY: help lab fresh test test-all setup refresh exercises lessons bench lock

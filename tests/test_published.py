@@ -2,7 +2,7 @@
 tolerance."""
 
 import pytest
-from published_numbers import MORE, OUR_LIST, OUT_OF_SCOPE, ROWS
+from data.published_numbers import MORE, OUR_LIST, OUT_OF_SCOPE, ROWS
 
 
 def allowed(row):

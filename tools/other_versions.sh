@@ -13,7 +13,8 @@ try() {  # try NAME PYTHON [what to install]
     "$python" -m uv pip install --quiet --python "$folder/venv" "$@"
     "$python" -m uv pip install --quiet --python "$folder/venv" --no-deps -e .
     "$folder/venv/bin/python" -m pytest -q -n 2 --dist loadscope --nbval --nbval-cell-timeout 120 notebooks tests \
-        --ignore tests/browser --ignore tests/test_house.py --ignore tests/test_notebooks.py
+        --ignore tests/browser --ignore tests/test_notebooks.py --ignore tests/test_course.py --ignore tests/test_wheel.py \
+        --ignore tests/test_locks.py --ignore tests/test_contracts.py --ignore tests/test_repository.py --ignore tests/test_mutants.py
     rm -rf "$folder/venv"
 }
 

@@ -1,27 +1,23 @@
 """How soon our pictures answer, as ratios to an echo and to `interact` measured in the same run;
 wide margins, since machines are shared. `make bench` gives the figures themselves."""
 
-import sys
-
 import browser as driver
+import latency
 import pytest
-
-sys.path.insert(0, str(driver.ROOT / "benchmarks"))
-import sliders  # noqa: E402
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def rows(chrome):
-    results = sliders.measure(
+    results = latency.measure(
         ["ours", "echo", "interact"],
         keys=15,
         drags=2,
         config=driver.CONFIG,
         chrome=chrome,
     )
-    return sliders.table(results)
+    return latency.table(results)
 
 
 def test_a_step_takes_about_as_long_as_an_echo(rows):
