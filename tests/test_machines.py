@@ -76,8 +76,8 @@ def test_by_hand():
         ),
         (lambda chip: chip.peak("bf16", []), r"accumulate \[\] is not known"),
         (
-            lambda chip: chip.bandwidth("L2"),
-            "a bandwidth of house chip: level 'L2' is not known; choose one of DRAM",
+            lambda chip: chip.bandwidth("L3"),
+            "a bandwidth of house chip: level 'L3' is not known; choose one of DRAM, L2",
         ),
         # its capacity is printed, its bandwidth is not
         (lambda chip: chip.bandwidth("shared memory"), "level 'shared memory' is not known"),

@@ -348,7 +348,7 @@ OUR_LIST = [
         "B200 bf16, 2250e12 over 8e12",
         281,
         "0.5 %",
-        lambda: rl.machine("B200 SXM").ridge_point("bf16"),
+        lambda: chip(rl.machine("B200 SXM").peak("bf16"), 8e12).ridge_point("bf16"),
         ratio=True,
     ),
     Row(
@@ -469,7 +469,7 @@ OUR_LIST = [
         "B200 fp8, 4500e12 over 8e12",
         562,
         1,
-        lambda: rl.machine("B200 SXM").ridge_point("fp8"),
+        lambda: chip(rl.machine("B200 SXM").peak("fp8"), 8e12).ridge_point("bf16"),
         ratio=True,
     ),
     Row(
