@@ -309,6 +309,7 @@ def test_one_wrong_function_loses_one_mark(lesson):
             "    return [9, *value[1:]] if isinstance(value, list) else value * 1.001 + 1\n"
         )
         got = grade_one(Submission(student, json.dumps(spoilt).encode()), asked, tables[student], 5)
+        assert got.status == "graded", got.note
         assert {question: outcome.word for question, outcome in got.outcomes.items()} == {
             question: "wrong" if question == wrong else "right" for question in functions
         }

@@ -129,7 +129,7 @@ QUESTIONS = [
     Question(
         "09.x-largest-model",
         "How many 1e9 parameters can a model have at most, so that weights, gradients and optimizer (bf16 "
-        "with Adam) fit into the 141 GB of one H200?",
+        "with Adam) fit into one H200, which holds 150.1 GB of 1e9 byte?",
         reference=lambda: rl.machine("H200 SXM").capacity("DRAM") / _states(_SMALL) / 1e9,
         tolerance=0.005,
         hint="2 + 2 + 12 bytes each.",
