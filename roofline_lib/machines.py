@@ -150,7 +150,7 @@ class Machine:
             raise unknown(f"a capacity of {self.name}: level", level, self.capacities)
         return self.capacities[level]
 
-    def ridge_point(self, precision, level="DRAM", accumulate=None):
+    def ridge_point(self, precision, level="DRAM", *, accumulate=None):
         """FLOP/byte at which the two roofs meet: peak / bandwidth."""
         return self.peak(precision, accumulate) / self.bandwidth(level)
 

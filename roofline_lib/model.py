@@ -132,19 +132,26 @@ class Bound:
         return f"{self.bound_by}-bound: {quantity(self.compute_time, 's')} compute, {quantity(self.memory_time, 's')} memory"
 
 
-def bound(work, machine, precision, level="DRAM"):
-    """The Bound of a Work on a machine (or its name) at one precision, with the bytes counted at
-    one memory level."""
+def bound(work, machine, precision, level="DRAM", *, accumulate=None):
+    """The Bound of a Work on a machine (or its name) at one precision.
+
+    The bytes of the Work are taken as moved at one memory `level`. `accumulate` picks among several
+    peaks of one precision by the precision of their sums, as in `Machine.peak`. UnknownName for a
+    machine, precision, level or accumulate precision that is not known.
+    """
     if not isinstance(work, Work):
         raise ValueError(f"work must be a Work(flops, bytes_moved); got {work!r}")
     machine = as_machine(machine)
-    return Bound(work, machine.peak(precision), machine.bandwidth(level))
+    return Bound(work, machine.peak(precision, accumulate), machine.bandwidth(level))
 
 
-def time_in_sequence(works, machine, precision, level="DRAM"):
-    """Seconds at least for several Works one after the other: the sum of their bounds, with no
-    overlap from one to the next."""
-    return sum(bound(work, machine, precision, level).time for work in works)
+def time_in_sequence(works, machine, precision, level="DRAM", *, accumulate=None):
+    """Seconds at least for several Works one after the other.
+
+    It is the sum of their bounds' times: nothing of one Work overlaps with the next. The other
+    arguments are those of `bound`.
+    """
+    return sum(bound(work, machine, precision, level, accumulate=accumulate).time for work in works)
 
 
 def at_least_ridge(work, peak_flops, bandwidth):

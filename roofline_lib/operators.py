@@ -11,7 +11,7 @@ import numpy as np
 from roofline_lib.arguments import number, size, switch
 from roofline_lib.machines import as_machine
 from roofline_lib.model import Work, at_least_ridge
-from roofline_lib.precisions import bytes_of, bytes_per_element
+from roofline_lib.precisions import bytes_per_element, widths
 
 
 def dot(n, precision="fp32"):
@@ -52,7 +52,7 @@ def gemm(m, n, k, precision="fp32", *, a=None, b=None, c=None, beta=0):
     `a`, `b`, `c` are the precisions of single matrices where they differ from `precision`.
     """
     m, n, k = size("m", m), size("n", n), size("k", k)
-    width_a, width_b, width_c = _widths(precision, a=a, b=b, c=c)
+    width_a, width_b, width_c = widths(precision, a=a, b=b, c=c)
     reads_and_writes_of_c = np.where(number("beta", beta, "no unit") != 0, 2.0, 1.0)
     return Work(
         2 * m * n * k, width_a * m * k + width_b * k * n + width_c * m * n * reads_and_writes_of_c
@@ -150,20 +150,26 @@ def attention(
     query_tokens,
     context,
     head_dim,
-    precision="bf16",
+    precision="fp32",
+    *,
     flash=False,
     causal=False,
-    *,
+    window=None,
     kv=None,
 ):
-    """softmax(Q K^T) V for all heads: 4 batch heads query_tokens context head_dim FLOP, those of
-    the two matrix products.
+    """softmax(Q K^T) V for all heads: 4 head_dim FLOP for each pair of a query and a key it sees,
+    those of the two matrix products. Softmax's own FLOP (5 a score) are left out.
 
-    Softmax's own FLOP (5 a score) are left out. `context` counts the keys, the queries' own among
-    them; with `causal` the queries are the last of them and the exact fraction 1 - (query_tokens -
-    1)/(2 context) of the work is left. Bytes: Q, K, V in and O out; unless `flash`, scores and
-    probabilities are each written and read, 4 passes over the full rectangle. `kv` is the precision
-    of K and V where it differs. FlashAttention: Dao and others, 2022, arXiv:2205.14135.
+    `context` counts the keys, the queries' own among them; the queries are the last of them. How
+    many keys a query sees: all of them; with `causal` those up to its own, which leaves the exact
+    fraction 1 - (query_tokens - 1)/(2 context) of the work; with `window` at most that many, up to
+    its own (without `causal`, a query with fewer keys before it sees the first `window` keys).
+
+    Bytes: Q in and O out, and those keys and values in that any query sees. Unless `flash`, scores
+    and probabilities are each written and read, 4 passes over the full rectangle of queries and
+    these keys. `kv` is the precision of K and V where it differs from `precision`.
+    FlashAttention: Dao and others, 2022, arXiv:2205.14135. Windows: Beltagy and others, 2020,
+    arXiv:2004.05150.
     """
     batch, heads, kv_heads = (
         size("batch", batch, "sequences"),
@@ -185,34 +191,57 @@ def attention(
         raise ValueError(
             f"context (tokens) must count the queries' own keys too, so be at least query_tokens, {queries}; got {context}"
         )
-    fraction = 1 - (queries - 1) / (2 * context) if causal else 1.0
-    s, (s_kv,) = bytes_per_element(precision), _widths(precision, kv=kv)
-    bytes_moved = batch * head_dim * (2 * heads * queries * s + 2 * kv_heads * context * s_kv)
+    s, (s_kv,) = bytes_per_element(precision), widths(precision, kv=kv)
+    window = context if window is None else size("window", window, "tokens")
+    # the window moves on by one key from each query to the next
+    keys = np.minimum(context, window + queries - 1)
+    bytes_moved = batch * head_dim * (2 * heads * queries * s + 2 * kv_heads * keys * s_kv)
     if not flash:
-        bytes_moved = bytes_moved + 4 * batch * heads * queries * context * s
-    return Work(4 * batch * heads * queries * context * head_dim * fraction, bytes_moved)
+        bytes_moved = bytes_moved + 4 * batch * heads * queries * keys * s
+    pairs = _pairs(queries, context, window, causal)
+    return Work(4 * batch * heads * head_dim * pairs, bytes_moved)
 
 
-def critical_size(machine, precision, exact=False):
-    """Smallest n at which an n x n x n product (all three matrices counted) reaches the ridge
-    point; `exact` gives the real root."""
+def _pairs(queries, context, window, causal):
+    """How many pairs of a query and a key are multiplied: the sum over the queries of the keys that
+    each sees."""
+    if not causal:
+        return queries * np.minimum(context, window)
+    # the first query sees as many keys as this, each later one a key more, until the window is full
+    first = context - queries + 1
+    growing = np.clip(window - first, 0, queries)
+    return growing * first + growing * (growing - 1) / 2 + (queries - growing) * window
+
+
+def critical_size(machine, precision, *, accumulate=None, exact=False):
+    """Smallest n at which an n x n x n product reaches the ridge point, all three matrices counted.
+
+    A whole number, or with `exact` the real root. `accumulate` picks among several peaks of one
+    precision, as in `Machine.peak`.
+    """
     machine = as_machine(machine)
-    root = 1.5 * bytes_per_element(precision) * machine.ridge_point(precision)
+    ridge = machine.ridge_point(precision, accumulate=accumulate)
+    root = 1.5 * bytes_per_element(precision) * ridge
     if switch("exact", exact):
         return root
-    return int(_smallest(root, lambda n: gemm(n, n, n, precision), machine, precision))
+    peak = machine.peak(precision, accumulate)
+    return int(_smallest(root, lambda n: gemm(n, n, n, precision), peak, machine.bandwidth()))
 
 
-def critical_batch(n, k, machine, precision, *, a=None, b=None, c=None, exact=False):
+def critical_batch(
+    n, k, machine, precision, *, a=None, b=None, c=None, accumulate=None, exact=False
+):
     """Smallest batch at which [batch, k] @ [k, n] reaches the ridge point of `precision`; infinite
     where no batch does.
 
     All three matrices count, in the precisions `a` (activations in), `b` (weights) and `c`
-    (activations out). n and k may be arrays.
+    (activations out). n and k (elements) may be arrays. A whole number, or with `exact` the real
+    root. `accumulate` picks among several peaks of one precision, as in `Machine.peak`.
     """
     machine, n, k, exact = as_machine(machine), size("n", n), size("k", k), switch("exact", exact)
-    width_a, width_b, width_c = _widths(precision, a=a, b=b, c=c)
-    ridge = machine.ridge_point(precision)
+    width_a, width_b, width_c = widths(precision, a=a, b=b, c=c)
+    peak = machine.peak(precision, accumulate)
+    ridge = peak / machine.bandwidth()
     # FLOP less ridge * byte, for each row of the batch
     grows = 2 * n * k - ridge * (width_a * k + width_c * n)
     # less is rounding: the intensity then tends to the ridge and never gets there
@@ -221,14 +250,16 @@ def critical_batch(n, k, machine, precision, *, a=None, b=None, c=None, exact=Fa
     found = (
         root
         if exact
-        else _smallest(root, lambda m: gemm(m, n, k, precision, a=a, b=b, c=c), machine, precision)
+        else _smallest(
+            root, lambda m: gemm(m, n, k, precision, a=a, b=b, c=c), peak, machine.bandwidth()
+        )
     )
     if np.ndim(found):
         return found
     return float(found) if exact or np.isinf(found) else int(found)
 
 
-def _smallest(root, work, machine, precision):
+def _smallest(root, work, peak, bandwidth):
     """The whole number at the real root of intensity = ridge, put right where rounding moved it
     across the ridge; infinite stays so."""
     finite = np.isfinite(root)
@@ -236,12 +267,5 @@ def _smallest(root, work, machine, precision):
     # one step is enough, except close under the asymptote, where float64 no longer tells neighbours
     # apart
     for _ in range(3):
-        n = n + (finite & ~at_least_ridge(work(n), machine.peak(precision), machine.bandwidth()))
+        n = n + (finite & ~at_least_ridge(work(n), peak, bandwidth))
     return np.where(finite, n, np.inf)
-
-
-def _widths(precision, **others):
-    """Bytes per element of the matrices whose precision may differ from the product's: None means
-    that it does not."""
-    s = bytes_per_element(precision)
-    return [s if other is None else bytes_of(argument, other) for argument, other in others.items()]

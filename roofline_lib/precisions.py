@@ -36,3 +36,10 @@ def bytes_of(argument, precision):
     if not isinstance(precision, str) or precision not in _BYTES:
         raise unknown(argument, precision, _BYTES, _SAID)
     return _BYTES[precision]
+
+
+def widths(precision, **others):
+    """Bytes per element of several matrices, in order: the keyword names a matrix and gives its
+    precision, None where it is `precision`."""
+    s = bytes_per_element(precision)
+    return [s if other is None else bytes_of(argument, other) for argument, other in others.items()]

@@ -11,19 +11,24 @@ import numpy as np
 
 from roofline_lib.arguments import number, plain, size
 from roofline_lib.model import Work
-from roofline_lib.precisions import bytes_of, bytes_per_element
+from roofline_lib.precisions import bytes_of, bytes_per_element, widths
 
 
-def tiled_gemm(m, n, k, tile, precision="fp32"):
-    """Work of C[m, n] = A @ B by output tiles, at the tile's own memory level. `tile` is b, or
-    (tile_m, tile_n); arrays broadcast.
+def tiled_gemm(m, n, k, tile, precision="fp32", *, a=None, b=None, c=None):
+    """Work of C[m, n] = A @ B by output tiles, at the tile's own memory level.
 
-    A is read once for each column of tiles, B once for each row of tiles, C written once: s
-    (ceil(n/tile_n) mk + ceil(m/tile_m) kn + mn).
+    `tile` is b, or (tile_m, tile_n) (elements); arrays broadcast. A is read once for each column of
+    tiles, B once for each row of tiles, C is written once: s_a ceil(n/tile_n) mk + s_b
+    ceil(m/tile_m) kn + s_c mn byte. `a`, `b`, `c` are the precisions of single matrices where they
+    differ from `precision`.
     """
     m, n, k, (tile_m, tile_n) = size("m", m), size("n", n), size("k", k), _sides(tile)
-    elements = np.ceil(n / tile_n) * m * k + np.ceil(m / tile_m) * k * n + m * n
-    return Work(2 * m * n * k, bytes_per_element(precision) * elements)
+    width_a, width_b, width_c = widths(precision, a=a, b=b, c=c)
+    reads_of_a, reads_of_b = np.ceil(n / tile_n), np.ceil(m / tile_m)
+    return Work(
+        2 * m * n * k,
+        width_a * reads_of_a * m * k + width_b * reads_of_b * k * n + width_c * m * n,
+    )
 
 
 def naive_gemm(m, n, k, precision="fp32"):
@@ -45,22 +50,21 @@ def io_lower_bound(m, n, k, fast_elements):
     return plain(np.maximum(m * k + k * n + m * n, 2 * m * n * k / np.sqrt(fast) - 2 * fast))
 
 
-def tile_memory(tile, precision="fp32", *, tile_k=None, accumulate="fp32", buffers=2):
+def tile_memory(tile, precision="fp32", *, sums=None, tile_k=None, buffers=2):
     """Bytes of fast memory that one output tile needs.
 
     Without `tile_k`: the tile of C with one column of A and one row of B, (tile_m tile_n + tile_m +
-    tile_n) s. With it: C's tile in the `accumulate` precision and `buffers` panels of A and of B
-    that are `tile_k` deep.
+    tile_n) s. With it: C's tile and `buffers` panels of A and of B that are `tile_k` deep. `sums`
+    is the precision in which the tile of C is summed; left out it is `precision` in the first count
+    and fp32 in the second, as tensor cores sum.
     """
-    (tile_m, tile_n), s, s_acc = (
-        _sides(tile),
-        bytes_per_element(precision),
-        bytes_of("accumulate", accumulate),
-    )
+    (tile_m, tile_n), s = _sides(tile), bytes_per_element(precision)
     buffers = size("buffers", buffers, "panels")
     if tile_k is None:
-        return (tile_m * tile_n + tile_m + tile_n) * s
-    return tile_m * tile_n * s_acc + buffers * (tile_m + tile_n) * size("tile_k", tile_k) * s
+        s_sums = s if sums is None else bytes_of("sums", sums)
+        return tile_m * tile_n * s_sums + (tile_m + tile_n) * s
+    s_sums = bytes_of("sums", "fp32" if sums is None else sums)
+    return tile_m * tile_n * s_sums + buffers * (tile_m + tile_n) * size("tile_k", tile_k) * s
 
 
 def tile_count(m, n, tile):

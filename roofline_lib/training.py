@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from roofline_lib.arguments import number, size, unknown
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
-from roofline_lib.transformer import Transformer
+from roofline_lib.transformer import as_transformer
 
 KEEP = ("everything", "no scores", "layer inputs")
 _WIDTH = 2  # bytes of an activation, a weight and a gradient: bf16
@@ -43,13 +43,14 @@ class TrainingMemory:
 
 
 def training_memory(model, micro_batch, tokens, keep="no scores"):
-    """The TrainingMemory of a micro-batch of sequences, `tokens` tokens each.
+    """The TrainingMemory of a micro-batch of sequences, `tokens` tokens each. `model` is a
+    Transformer or the name of one.
 
     `keep` says what the forward pass leaves for the backward pass: "everything", "no scores"
     (attention's T x T matrices are recomputed, as FlashAttention does), "layer inputs" (all else is
     recomputed, one more forward pass). UnknownName for any other.
     """
-    model, keep, tokens = _model(model), _keep(keep), size("tokens", tokens, "tokens")
+    model, keep, tokens = as_transformer(model), _keep(keep), size("tokens", tokens, "tokens")
     rows = size("micro_batch", micro_batch, "sequences") * tokens
     if keep == "layer inputs":
         layers = model.layers * model.d_model
@@ -79,14 +80,14 @@ def training_memory(model, micro_batch, tokens, keep="no scores"):
 
 def training_step(model, micro_batch, tokens, accumulation=1, keep="no scores"):
     """dict[str, Work] of one step: `accumulation` micro-batches forward and backward in bf16, then
-    Adam over all parameters.
+    Adam over all parameters. `model` is a Transformer or the name of one.
 
     Each product of the forward pass has two of the same size in the backward pass. Every
     micro-batch after the first also reads the gradients that it adds to. Adam takes 14 FLOP a
     parameter and moves 28 byte: gradient, fp32 weight and moments in, both weights and moments out.
     """
     model, keep, times = (
-        _model(model),
+        as_transformer(model),
         _keep(keep),
         size("accumulation", accumulation, "micro-batches"),
     )
@@ -105,12 +106,6 @@ def training_step(model, micro_batch, tokens, accumulation=1, keep="no scores"):
         "gradient sums": Work(0, (times - 1) * _WIDTH * model.parameters),
         "optimizer": Work(14 * model.parameters, 28 * model.parameters),
     }
-
-
-def _model(model):
-    if not isinstance(model, Transformer):
-        raise ValueError(f"model must be a Transformer; got {model!r}")
-    return model
 
 
 def _keep(keep):

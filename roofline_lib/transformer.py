@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from roofline_lib.arguments import name_key, number, size, switch, unknown
+from roofline_lib.arguments import name_key, number, short, size, switch, unknown
 from roofline_lib.model import Work
 from roofline_lib.operators import attention, gemm
 from roofline_lib.precisions import bytes_of, bytes_per_element
@@ -318,6 +318,15 @@ def transformer(name):
     if not isinstance(name, str) or name_key(name) not in known:
         raise unknown("transformer", name, _presets())
     return _presets()[known[name_key(name)]]
+
+
+def as_transformer(given):
+    """A Transformer as it is, or the preset of that name."""
+    if isinstance(given, Transformer):
+        return given
+    if isinstance(given, str):
+        return transformer(given)
+    raise ValueError(f"model must be a Transformer or the name of one; got {short(given)}")
 
 
 def transformers():

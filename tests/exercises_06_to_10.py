@@ -687,7 +687,8 @@ STEPS = [
     32 * rl.gemm(LONG, 128, LONG, "bf16"),
 ]
 FLASH, MASKED = (
-    rl.attention(1, 32, 32, LONG, LONG, 128, flash=True, causal=causal) for causal in (False, True)
+    rl.attention(1, 32, 32, LONG, LONG, 128, "bf16", flash=True, causal=causal)
+    for causal in (False, True)
 )
 NORMS, SUMS = (
     2 * [rl.elementwise(LONG * 4096, "bf16", 1, writes) for writes in (1, 0, 1, 1)],
@@ -698,7 +699,7 @@ PROMPT = least(*QKVO, *FFN, *STEPS, *NORMS, *SUMS, *SILU)
 WITH_FLASH = PROMPT - least(*STEPS) + least(MASKED)
 PAIRS = 2 * rl.elementwise(LONG * 4096, "bf16", 2, 2).bytes_moved / HOUSE.bandwidth()
 SAVED_B = least(*NORMS, *SUMS) - PAIRS
-DECODE = rl.attention(1, 32, 32, 1, LONG, 128)
+DECODE = rl.attention(1, 32, 32, 1, LONG, 128, "bf16")
 TOKEN_NOW, TOKEN_NARROW = (
     least(*(w for part in around(1, weights) for w in part), DECODE)
     for weights in ("bf16", "mxfp4")
@@ -724,7 +725,7 @@ PROSE["08_operators"] = lambda f: [
     f"{1e3 * least(*SILU):.2f}: {1e3 * PROMPT:.2f} ms in all",
     f"takes {1e6 * TOKEN_NOW:.0f} µs a layer, {1e6 * (TOKEN_NOW - least(DECODE)):.0f} of them",
     f"only the other {1e3 * (PROMPT - least(*QKVO, *FFN)):.2f} are open",
-    f"the ridge, {rl.attention(1, 32, 32, LONG, LONG, 128).intensity:.0f} FLOP/byte",
+    f"the ridge, {rl.attention(1, 32, 32, LONG, LONG, 128, 'bf16').intensity:.0f} FLOP/byte",
     f"{1e3 * least(FLASH):.2f} ms, and {1e3 * least(MASKED):.2f} with half",
     f"takes {1e3 * WITH_FLASH:.2f} ms, {100 * (1 - WITH_FLASH / PROMPT):.0f} percent less",
     f"{1e3 * least(*NORMS, *SUMS):.2f} ms become {1e3 * PAIRS:.2f}, {100 * SAVED_B / PROMPT:.1f} percent",

@@ -76,9 +76,9 @@ def expected(precision, tokens, kv_heads, fused, flash, causal):
         [rl.Work(product.flops + wide, product.bytes_moved)] if fused else [product, relu(wide)]
     )
     works["prefill attention"] = [
-        rl.attention(1, *shape, tokens, tokens, 128, precision, flash, causal)
+        rl.attention(1, *shape, tokens, tokens, 128, precision, flash=flash, causal=causal)
     ]
-    works["decode attention"] = [rl.attention(1, *shape, 1, tokens, 128, precision, flash)]
+    works["decode attention"] = [rl.attention(1, *shape, 1, tokens, 128, precision, flash=flash)]
     return works
 
 

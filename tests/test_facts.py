@@ -668,7 +668,7 @@ def test_f8_4_fewer_bits():
 
 def test_f8_5_flash_attention():
     apart, flash = (
-        rl.attention(64, 16, 16, 1024, 1024, 64, "fp16", flash) for flash in (False, True)
+        rl.attention(64, 16, 16, 1024, 1024, 64, "fp16", flash=flash) for flash in (False, True)
     )
     assert apart.flops == flash.flops and (
         apart.bytes_moved - flash.bytes_moved

@@ -121,6 +121,22 @@ def test_time_in_sequence_does_not_overlap():
     assert rl.bound(sum(works), "house chip", "bf16").time == pytest.approx(1.001)
 
 
+def test_accumulate_picks_the_peak_wherever_a_peak_is_asked_for():
+    """With fp16 sums the chip is twice as fast: half the time, twice the ridge point."""
+    card = rl.Machine(
+        "two widths of sums",
+        {"fp16": (rl.Peak(150e12, "fp16", "fp32"), rl.Peak(300e12, "fp16", "fp16"))},
+        {"DRAM": 1e12},
+    )
+    work = rl.Work(3e14, 1e9)
+    for asked in (
+        lambda **sums: 1 / rl.bound(work, card, "fp16", **sums).time,
+        lambda **sums: 1 / rl.time_in_sequence([work, work], card, "fp16", **sums),
+        lambda **sums: card.ridge_point("fp16", **sums),
+    ):
+        assert asked(accumulate="fp16") == 2 * asked(accumulate="fp32") == 2 * asked()
+
+
 def test_bytes_cross_the_level_that_is_asked_for():
     chip, work = (
         rl.Machine("two levels", {"fp32": 20e12}, {"DRAM": 2e12, "L2": 8e12}),

@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -107,7 +108,9 @@ def test_convolution_by_doing_it(batch, height, width, c_in, c_out, kernel, stri
 )
 def test_attention_by_doing_it(batch, kv_heads, group, queries, past, head_dim, flash, causal):
     heads, context = kv_heads * group, past + queries
-    work = rl.attention(batch, heads, kv_heads, queries, context, head_dim, "fp16", flash, causal)
+    work = rl.attention(
+        batch, heads, kv_heads, queries, context, head_dim, "fp16", flash=flash, causal=causal
+    )
     allowed = np.tri(queries, context, past) if causal else np.ones((queries, context))
     assert work.flops == pytest.approx(2 * 2 * batch * heads * head_dim * allowed.sum())
     q = np.ones((batch, heads, queries, head_dim), np.float16)
@@ -116,6 +119,34 @@ def test_attention_by_doing_it(batch, kv_heads, group, queries, past, head_dim, 
     # scores written, read by softmax, probabilities written, read by the second product
     passes = 0 if flash else 4
     assert work.bytes_moved == 2 * q.nbytes + k.nbytes + v.nbytes + passes * scores.nbytes
+
+
+def keys_seen(own, context, window, causal):
+    """The numbers of the keys that the query at position `own` sees."""
+    first = max(0, own - window + 1)
+    return range(first, own + 1 if causal else min(context, first + window))
+
+
+@given(st.integers(1, 12), st.integers(0, 12), st.integers(1, 30), st.booleans(), st.booleans())
+def test_a_window_by_counting_pairs(queries, past, window, causal, flash):
+    context = past + queries
+    work = rl.attention(
+        2, 4, 2, queries, context, 8, "fp16", flash=flash, causal=causal, window=window
+    )
+    seen = [keys_seen(own, context, window, causal) for own in range(past, context)]
+    read = len(set().union(*seen))
+    assert work.flops == 2 * 4 * 4 * 8 * sum(map(len, seen))
+    passes = 0 if flash else 4
+    assert work.bytes_moved == 2 * 2 * (
+        2 * 4 * queries * 8 + 2 * 2 * read * 8 + passes * 4 * queries * read
+    )
+
+
+@given(st.integers(1, 50), st.integers(0, 50), st.integers(0, 50), st.booleans())
+def test_a_window_as_wide_as_the_context_changes_nothing(queries, past, more, causal):
+    shape = (1, 2, 2, queries, past + queries, 8)
+    wide = rl.attention(*shape, causal=causal, window=past + queries + more)
+    assert wide == rl.attention(*shape, causal=causal)
 
 
 @given(SIDES, SIDES)
@@ -171,6 +202,21 @@ def test_critical_batch_is_the_smallest(precision, others, peak, bandwidth, n, k
         )
         root = rl.critical_batch(n, k, chip, precision, a=a, b=b, c=c, exact=True)
         assert batch == max(1, math.ceil(root)) or math.isclose(batch, root, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_critical_sizes_of_the_peak_that_accumulate_picks(exact):
+    peaks = {"fp32": 150e12, "fp16": 300e12}
+    both = rl.Machine(
+        "two widths of sums",
+        {"fp16": [rl.Peak(peak, "fp16", sums) for sums, peak in peaks.items()]},
+        {"DRAM": 1e12},
+    )
+    for sums, peak in peaks.items():
+        one = rl.Machine("one of them", {"fp16": peak}, {"DRAM": 1e12})
+        for find in (rl.critical_size, partial(rl.critical_batch, 4096, 4096)):
+            picked = find(both, "fp16", accumulate=sums, exact=exact)
+            assert picked == find(one, "fp16", exact=exact)
 
 
 def test_critical_sizes_exactly_on_a_ridge():

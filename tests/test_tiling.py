@@ -17,6 +17,9 @@ def test_a_tile_as_large_as_the_matrix_gives_exactly_the_compulsory_traffic(
     m, n, k, more, precision
 ):
     assert rl.tiled_gemm(m, n, k, (m, n), precision) == rl.gemm(m, n, k, precision)
+    mixed = {"a": "fp8", "b": "int4", "c": "fp32"}
+    whole = rl.gemm(m, n, k, precision, **mixed)
+    assert rl.tiled_gemm(m, n, k, (m, n), precision, **mixed) == whole
     assert rl.tiled_gemm(m, n, k, (m + more, n + more), precision) == rl.gemm(m, n, k, precision)
     assert rl.tiled_gemm(m, n, k, max(m, n), precision) == rl.gemm(m, n, k, precision)
 
@@ -66,7 +69,7 @@ def test_formula_equals_what_a_tiled_product_really_copies(m, n, k, tile_m, tile
     assert counted.bytes_moved == rl.tiled_gemm(m, n, k, (tile_m, tile_n), precision).bytes_moved
     held_m, held_n, held_k = min(m, tile_m), min(n, tile_n), min(k, tile_k)
     assert counted.fast_bytes == rl.tile_memory(
-        (held_m, held_n), precision, tile_k=held_k, accumulate=precision, buffers=1
+        (held_m, held_n), precision, tile_k=held_k, sums=precision, buffers=1
     )
     if held_k == 1:
         assert counted.fast_bytes == rl.tile_memory((held_m, held_n), precision)
@@ -139,9 +142,13 @@ def test_fast_memory_of_a_tile():
     total = sum(panel.nbytes for panel in panels) + np.zeros((tile_m, tile_n), np.float32).nbytes
     assert rl.tile_memory((tile_m, tile_n), "fp16", tile_k=tile_k) == total
     assert (
-        rl.tile_memory((tile_m, tile_n), "fp16", tile_k=tile_k, accumulate="fp16")
+        rl.tile_memory((tile_m, tile_n), "fp16", tile_k=tile_k, sums="fp16")
         == total - 2 * tile_m * tile_n
     )
+    thin = sum(np.zeros(side, np.float16).nbytes for side in (tile_m, tile_n))
+    for sums, dtype in ((None, np.float16), ("fp32", np.float32)):
+        held = thin + np.zeros((tile_m, tile_n), dtype).nbytes
+        assert rl.tile_memory((tile_m, tile_n), "fp16", sums=sums) == held
 
 
 def test_shares_and_counts_are_plain_floats():

@@ -23,6 +23,13 @@ def test_six_n_d_is_the_products_without_attention_and_embedding():
     )
 
 
+def test_the_name_of_a_model_will_do():
+    assert rl.training_step("Llama 2 7B", 2, 512) == rl.training_step(LLAMA, 2, 512)
+    assert rl.training_memory("llama-2-7b", 2, 512) == rl.training_memory(LLAMA, 2, 512)
+    with pytest.raises(KeyError, match="nearest: llama-2-7b"):
+        rl.training_step("llama-7b", 2, 512)
+
+
 def test_facts_f7():
     assert rl.training_flops(7e9, 4e6) == pytest.approx(1.68e17)
     assert rl.training_flops(7e9, 4e6) / 300e12 == pytest.approx(560)

@@ -92,7 +92,7 @@ QUESTIONS = [
         tolerance=0.005,
         slips={
             "wrong-width": lambda: rl.tile_memory(128, "fp32", tile_k=32),
-            "elements-not-bytes": lambda: rl.tile_memory(128, "int8", tile_k=32, accumulate="int8"),
+            "elements-not-bytes": lambda: rl.tile_memory(128, "int8", tile_k=32, sums="int8"),
         },
         hint="4 byte for each of 128 x 128 sums; a panel is 128 x 32 numbers of 2 byte, and there are four.",
     ),

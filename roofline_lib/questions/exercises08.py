@@ -51,7 +51,8 @@ def _raises():
         "twice the query heads a KV head": (1, 16, 1, 1, 8192),
     }
     return max(
-        changes, key=lambda change: rl.attention(*changes[change], 128, flash=True).intensity
+        changes,
+        key=lambda change: rl.attention(*changes[change], 128, "bf16", flash=True).intensity,
     )
 
 
