@@ -1,19 +1,36 @@
 """Decoder-only transformers: parameters, KV cache, and the Work of one prefill pass or one decode
 step, operator by operator.
 
-The presets are data/transformers.toml. Multi-query and grouped-query attention: arXiv:1911.02150,
-arXiv:2305.13245; multi-head latent attention (MLA): arXiv:2405.04434.
+The presets are data/transformers.toml; configs.py reads a config.json. What attention and
+feed-forward networks cost stands in layers.py.
 """
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from importlib import resources
 
+import numpy as np
+
 from roofline_lib.arguments import name_key, number, short, size, switch, unknown
+from roofline_lib.configs import config_fields
+from roofline_lib.layers import (
+    FeedForward,
+    GroupedAttention,
+    LatentAttention,
+    Matrix,
+    Pass,
+    norm_pass,
+    weight_precisions,
+)
 from roofline_lib.model import Work
-from roofline_lib.operators import attention, gemm
+from roofline_lib.operators import elementwise, layer_norm, rms_norm
 from roofline_lib.precisions import bytes_of, bytes_per_element
+
+
+def _count(least, default=MISSING):
+    """A field that holds one whole number of at least `least`, or its default None."""
+    return field(default=default, metadata={"least": least})
 
 
 @dataclass(frozen=True)
@@ -21,294 +38,354 @@ class Transformer:
     """A decoder-only transformer by its sizes (elements). The first seven are needed; the rest
     default to a dense Llama-like model.
 
-    `experts`, `experts_per_token`, `shared_experts`: mixture of experts, `d_ff` wide each; the
-    first `dense_layers` layers keep one plain FFN, `dense_d_ff` wide. `kv_lora_rank` above 0 means
-    MLA: one latent of that rank, and `rope_head_dim` shared position numbers, are all that the
-    cache holds; `head_dim` is then the part of a head without position. Prefill makes keys and
-    values from the latent; decode moves that product onto queries and outputs and works on the
-    latent itself. Errors: ValueError that names the field.
+    Feed-forward: `gated` has gate, up and down, otherwise up and down only. With `experts` above 1
+    each token uses `experts_per_token` of them, `d_ff` wide each, and all `shared_experts`,
+    `shared_d_ff` wide each (default `d_ff`). The first `dense_layers` layers keep one plain network
+    of `dense_d_ff`.
+
+    Attention: `kv_heads` below `heads` share keys and values. The `windowed_layers` (default: all
+    of them where a `window` is given) see only the last `window` tokens, their own among them; no
+    more than that is cached or read there. `kv_lora_rank` above 0 means MLA: one latent of that
+    rank, and `rope_head_dim` shared position numbers, are all that the cache holds; `head_dim` is
+    then the part of a head without position. Prefill makes keys and values from the latent; decode
+    moves that product onto queries and outputs and works on the latent itself.
+
+    `tied` shares the embedding with the output head; `extra_parameters` are those that no field
+    covers. Errors: ValueError that names the field.
     """
 
-    layers: int
-    d_model: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    d_ff: int
-    vocab: int
+    layers: int = _count(1)
+    d_model: int = _count(1)
+    heads: int = _count(1)
+    kv_heads: int = _count(1)
+    head_dim: int = _count(1)
+    d_ff: int = _count(1)
+    vocab: int = _count(1)
     gated: bool = True
     tied: bool = False
-    experts: int = 1
-    experts_per_token: int = 1
-    shared_experts: int = 0
-    shared_d_ff: int | None = None
-    dense_layers: int = 0
-    dense_d_ff: int | None = None
-    q_lora_rank: int = 0
-    kv_lora_rank: int = 0
-    rope_head_dim: int = 0
-    v_head_dim: int | None = None
-    norms_per_layer: int = 2
+    experts: int = _count(1, 1)
+    experts_per_token: int = _count(1, 1)
+    shared_experts: int = _count(0, 0)
+    shared_d_ff: int | None = _count(1, None)
+    dense_layers: int = _count(0, 0)
+    dense_d_ff: int | None = _count(1, None)
+    q_lora_rank: int = _count(0, 0)
+    kv_lora_rank: int = _count(0, 0)
+    rope_head_dim: int = _count(0, 0)
+    v_head_dim: int | None = _count(1, None)
+    window: int | None = _count(1, None)
+    windowed_layers: int | None = _count(0, None)
+    norms_per_layer: int = _count(0, 2)
     norm_biases: bool = False
     qk_norm: bool = False
     attention_biases: bool = False
     qkv_biases: bool = False
     ffn_biases: bool = False
-    learned_positions: int = 0
-    extra_parameters: int = 0
+    learned_positions: int = _count(0, 0)
+    extra_parameters: int = _count(0, 0)
     name: str = ""
 
     def __post_init__(self):
-        for field in (
-            "layers",
-            "d_model",
-            "heads",
-            "kv_heads",
-            "head_dim",
-            "d_ff",
-            "vocab",
-            "experts",
-            "experts_per_token",
-        ):
-            object.__setattr__(self, field, _one(field, getattr(self, field), 1))
-        for field in (
-            "shared_experts",
-            "dense_layers",
-            "q_lora_rank",
-            "kv_lora_rank",
-            "rope_head_dim",
-            "norms_per_layer",
-            "learned_positions",
-            "extra_parameters",
-        ):
-            object.__setattr__(self, field, _one(field, getattr(self, field), 0))
-        for field in (
-            "gated",
-            "tied",
-            "norm_biases",
-            "qk_norm",
-            "attention_biases",
-            "qkv_biases",
-            "ffn_biases",
-        ):
-            switch(field, getattr(self, field))
-        for field in ("shared_d_ff", "dense_d_ff", "v_head_dim"):
-            if getattr(self, field) is not None:
-                object.__setattr__(self, field, _one(field, getattr(self, field), 1))
-        for field, without in (
-            ("q_lora_rank", 0),
-            ("rope_head_dim", 0),
-            ("v_head_dim", self.head_dim),
-        ):
-            if not self.kv_lora_rank and getattr(self, field) not in (without, None):
-                raise ValueError(
-                    f"{field} goes with a kv_lora_rank above 0 (count); got {getattr(self, field)} without one"
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.type is bool:
+                object.__setattr__(self, one.name, switch(one.name, value))
+            elif "least" in one.metadata and not (value is None and one.default is None):
+                whole = number(
+                    one.name,
+                    value,
+                    "count",
+                    least=one.metadata["least"],
+                    whole=True,
+                    single=True,
                 )
+                object.__setattr__(self, one.name, int(whole))
+        self._refuse_fields_without_their_kind()
+        self._refuse_counts_that_do_not_fit()
+
+    def _refuse_fields_without_their_kind(self):
+        without_latent = {"q_lora_rank": 0, "rope_head_dim": 0, "v_head_dim": self.head_dim}
+        for name, harmless in without_latent.items():
+            value = getattr(self, name)
+            if not self.kv_lora_rank and value not in (harmless, None):
+                raise ValueError(
+                    f"{name} goes with a kv_lora_rank above 0 (count); got {value} without one"
+                )
+        if self.windowed_layers and self.window is None:
+            raise ValueError(
+                "windowed_layers goes with a window (tokens);"
+                f" got {self.windowed_layers} without one"
+            )
+        if self.window is not None and self.kv_lora_rank:
+            raise ValueError(f"window (tokens) must be None with MLA; got {self.window}")
+
+    def _refuse_counts_that_do_not_fit(self):
         if self.heads % self.kv_heads:
             raise ValueError(f"kv_heads must divide heads ({self.heads}); got {self.kv_heads}")
-        if self.experts_per_token > self.experts:
-            raise ValueError(
-                f"experts_per_token must be at most experts ({self.experts}); got {self.experts_per_token}"
-            )
-        if self.dense_layers > self.layers:
-            raise ValueError(
-                f"dense_layers must be at most layers ({self.layers}); got {self.dense_layers}"
-            )
+        for name, whole in (
+            ("experts_per_token", "experts"),
+            ("dense_layers", "layers"),
+            ("windowed_layers", "layers"),
+        ):
+            value, most = getattr(self, name), getattr(self, whole)
+            if value is not None and value > most:
+                raise ValueError(f"{name} must be at most {whole} ({most}); got {value}")
+
+    @classmethod
+    def from_config(cls, source) -> "Transformer":
+        """The Transformer that a Hugging Face `config.json` describes: a path to one, or the dict.
+
+        Keys that are missing take the defaults of the model's own class. ValueError, which names
+        the key, for what is not understood: a guess would be worse. Only the text model is counted,
+        without modules for several-token prediction; a warning says what was left out.
+        """
+        return cls(**config_fields(source))
+
+    # What a layer is made of
 
     @property
-    def parameters(self):
+    def attention(self) -> GroupedAttention | LatentAttention:
+        """The attention of a layer, by its kind."""
+        if not self.kv_lora_rank:
+            return GroupedAttention(self.d_model, self.heads, self.kv_heads, self.head_dim)
+        return LatentAttention(
+            d_model=self.d_model,
+            heads=self.heads,
+            head_dim=self.head_dim,
+            rope_dim=self.rope_head_dim,
+            v_dim=self.v_head_dim or self.head_dim,
+            q_rank=self.q_lora_rank,
+            kv_rank=self.kv_lora_rank,
+        )
+
+    @property
+    def feed_forwards(self) -> tuple[FeedForward, ...]:
+        """The kinds of feed-forward network that the model has, each with its number of layers."""
+        d, gated, moe = self.d_model, self.gated, self._moe_layers
+        plain = self.dense_d_ff or self.d_ff
+        shared = self.shared_d_ff or self.d_ff
+        kinds = (
+            FeedForward("ffn", self.layers - moe, d, plain, gated),
+            FeedForward("experts", moe, d, self.d_ff, gated, self.experts, self.experts_per_token),
+            FeedForward(
+                "shared experts",
+                moe if self.shared_experts else 0,
+                d,
+                shared,
+                gated,
+                self.shared_experts,
+                self.shared_experts,
+            ),
+        )
+        return tuple(kind for kind in kinds if kind.layers)
+
+    @property
+    def _moe_layers(self):
+        return self.layers - self.dense_layers if self.experts > 1 else 0
+
+    @property
+    def _window_counts(self):
+        """((layers, window), ...): layers with a window, then those without."""
+        if self.window is None:
+            return ((self.layers, None),)
+        windowed = self.layers if self.windowed_layers is None else self.windowed_layers
+        counts = ((windowed, self.window), (self.layers - windowed, None))
+        return tuple((layers, window) for layers, window in counts if layers)
+
+    # Parameters and memory
+
+    @property
+    def parameters(self) -> int:
         """Every parameter: matrices, embeddings, norm gains, biases."""
-        width = self._attention_width
-        attention_biases = width + self._kv_width if self.qkv_biases or self.attention_biases else 0
-        attention_biases += self.d_model if self.attention_biases else 0
-        norms = self.norms_per_layer * self.d_model * (2 if self.norm_biases else 1) + (
-            2 * self.head_dim if self.qk_norm else 0
-        )
-        norms += self.q_lora_rank + self.kv_lora_rank
-        layer = (
-            sum(rows * cols for rows, cols in self._attention_matrices.values())
-            + attention_biases
-            + norms
-        )
-        moe_layers = self.layers - self.dense_layers if self.experts > 1 else 0
-        experts = self.experts * self._ffn(self.d_ff) + self.shared_experts * self._ffn(
-            self.shared_d_ff or self.d_ff
-        )
-        experts += self.d_model * self.experts  # the router
-        plain = self._ffn(self.dense_d_ff or self.d_ff)
-        embeddings = (
-            self.vocab * self.d_model * (1 if self.tied else 2)
-            + self.learned_positions * self.d_model
-        )
-        last_norm = self.d_model * (2 if self.norm_biases else 1)
-        return (
-            self.layers * layer
-            + moe_layers * experts
-            + (self.layers - moe_layers) * plain
-            + embeddings
-            + last_norm
-            + self.extra_parameters
+        return sum(self.parameters_by_group.values())
+
+    @property
+    def active_parameters(self) -> int:
+        """The parameters without the experts that a token does not use."""
+        unused = (self.experts - self.experts_per_token) * self._moe_layers
+        one = FeedForward("experts", self.layers, self.d_model, self.d_ff, self.gated)
+        biases = one.bias_parameters if self.ffn_biases else 0
+        return self.parameters - unused * (one.matrix_parameters + biases)
+
+    @property
+    def parameters_by_group(self) -> dict[str, int]:
+        """Parameters of each group that may have a precision of its own: the matrices by purpose;
+        norms, biases, positions and extras are "other". A tied embedding counts as "logits"."""
+        table = self.vocab * self.d_model
+        groups = {
+            "attention": self.layers * sum(m.parameters for m in self.attention.matrices),
+            "embedding": 0 if self.tied else table,
+            "logits": table,
+        }
+        for kind in self.feed_forwards:
+            groups[kind.name] = kind.layers * kind.copies * kind.matrix_parameters
+        if self._moe_layers:
+            groups["router"] = self._moe_layers * self._router.parameters
+        groups["other"] = self._norms + self._biases + self.extra_parameters
+        groups["other"] += self.learned_positions * self.d_model
+        return groups
+
+    @property
+    def _norms(self):
+        numbers_per_gain = 2 if self.norm_biases else 1
+        layer = self.norms_per_layer * self.d_model * numbers_per_gain
+        layer += self.attention.norm_gains + (2 * self.head_dim if self.qk_norm else 0)
+        return self.layers * layer + self.d_model * numbers_per_gain
+
+    @property
+    def _biases(self):
+        biases = 0
+        if self.qkv_biases or self.attention_biases:
+            biases += self.layers * (self.attention.query_width + self.attention.cached_numbers)
+        if self.attention_biases:
+            biases += self.layers * self.d_model
+        if self.ffn_biases:
+            for kind in self.feed_forwards:
+                biases += kind.layers * kind.copies * kind.bias_parameters
+        return biases
+
+    @property
+    def _router(self):
+        return Matrix("router", self.d_model, self.experts)
+
+    def weight_bytes(self, weights="bf16") -> float:
+        """Bytes of all parameters, in one precision or in one for each group:
+        `{"experts": "mxfp4", "other": "bf16"}`."""
+        precisions = weight_precisions(weights)
+        return sum(
+            count * bytes_per_element(precisions[group])
+            for group, count in self.parameters_by_group.items()
         )
 
-    def weight_bytes(self, precision="bf16"):
-        """Bytes of all parameters in one precision."""
-        return self.parameters * bytes_per_element(precision)
-
-    def kv_bytes_per_token(self, precision="bf16"):
+    def kv_bytes_per_token(self, precision="bf16") -> float:
         """Bytes that one token adds to the KV cache over all layers: 2 layers kv_heads head_dim s;
-        with MLA the latent instead."""
-        return self.layers * self._cached_numbers * bytes_per_element(precision)
+        with MLA the latent instead. Layers with a window forget as much once it is full."""
+        return self.layers * self.attention.cached_numbers * bytes_per_element(precision)
 
-    def prefill(self, batch, tokens, weights="bf16", kv="bf16", activations="bf16"):
-        """dict[str, Work] of a pass over `batch` prompts of `tokens` tokens: causal, scores kept on
-        chip, logits of the last only."""
+    def kv_bytes(self, batch, context, precision="bf16"):
+        """Bytes that the KV cache holds for `batch` sequences of `context` tokens each: layers with
+        a window hold the last `window` tokens only."""
+        batch, context = size("batch", batch, "sequences"), size("context", context, "tokens")
+        tokens = sum(
+            layers * (context if window is None else np.minimum(context, window))
+            for layers, window in self._window_counts
+        )
+        token = self.attention.cached_numbers * bytes_per_element(precision)
+        return batch * tokens * token
+
+    # Work
+
+    def prefill(
+        self,
+        batch,
+        tokens,
+        *,
+        cached=0,
+        weights="bf16",
+        kv="bf16",
+        activations="bf16",
+        elementwise=False,
+    ) -> dict[str, Work]:
+        """dict[str, Work] of a pass over `tokens` new tokens of each of `batch` prompts, of which
+        `cached` tokens each lie in the KV cache already: a shared prefix, or earlier chunks.
+
+        Each new token sees the cached tokens and those before it; logits of the last token only.
+        "attention" is softmax(Q K^T) V, which grows with the square of the prompt: 4 heads head_dim
+        FLOP for each pair of a query and a key, scores kept on chip. MLA makes keys and values of
+        the cached tokens once more ("kv up"), as long prompts do; a chunk of few tokens costs less
+        as `decode` counts it. Arguments and what is left out: see `decode`.
+        """
         batch, tokens = size("batch", batch, "sequences"), size("tokens", tokens, "tokens")
-        return self._step(batch, tokens, tokens, weights, kv, activations, decode=False)
+        cached = number("cached", cached, "tokens", least=0, whole=True)
+        step = _pass(batch, tokens, cached + tokens, weights, kv, activations, decoding=False)
+        return self._works(step, logits=batch, elementwise=switch("elementwise", elementwise))
 
-    def decode(self, batch, context, weights="bf16", kv="bf16", activations="bf16"):
-        """dict[str, Work] of one new token for each of `batch` sequences; `context` counts all
-        keys, the new token's own among them.
+    def decode(
+        self,
+        batch,
+        context,
+        *,
+        queries=1,
+        weights="bf16",
+        kv="bf16",
+        activations="bf16",
+        elementwise=False,
+    ) -> dict[str, Work]:
+        """dict[str, Work] of one step that gives each of `batch` sequences `queries` new tokens;
+        `context` counts all keys, the new tokens' own among them. Several queries are what
+        speculative decoding verifies: logits of each.
 
-        Both dicts hold the matrix products and attention over all layers; norms, softmax, position
-        turns and embedding look-ups are left out. Of a mixture of experts, the experts' weights
-        that are read are those a uniform router is expected to touch.
+        `weights` is a precision, or a dict with one for each group: "attention", "ffn", "experts",
+        "shared experts", "router", "embedding", "logits", and "other" for all that the dict leaves
+        out. `kv` is that of the cache, `activations` that of all between the products.
+
+        Counted are the matrix products and attention over all layers, each operand moved once: a
+        bound, which leaves out kernel launches, whatever a kernel reads twice, and softmax's own
+        FLOP. Norms, residual sums, rotary turns, activation functions and the embedding's rows are
+        left out too, because a fused kernel need not move them; `elementwise=True` adds each as a
+        pass of its own over memory, which is the most that they cost. Of a mixture of experts, the
+        experts' weights that are read are those a uniform router is expected to hit.
         """
         batch, context = size("batch", batch, "sequences"), size("context", context, "tokens")
-        return self._step(batch, 1.0, context, weights, kv, activations, decode=True)
+        queries = size("queries", queries, "tokens")
+        if np.any(queries > context):
+            raise ValueError(
+                "context (tokens) must count the new tokens too, so be at least queries,"
+                f" {queries}; got {context}"
+            )
+        step = _pass(batch, queries, context, weights, kv, activations, decoding=True)
+        return self._works(step, logits=step.rows, elementwise=switch("elementwise", elementwise))
 
-    def _step(self, batch, queries, context, weights, kv, activations, decode):
-        for argument, precision in (("weights", weights), ("kv", kv), ("activations", activations)):
-            bytes_of(argument, precision)
-        rows = batch * queries
-        s = {"a": activations, "b": weights, "c": activations}
-        works = {
-            name: self.layers
-            * gemm(rows, cols, inner, activations, **s | ({"c": kv} if name == "kv" else {}))
-            for name, (inner, cols) in self._attention_matrices.items()
-        }
-        if self.kv_lora_rank:
-            works["attention"] = self.layers * self._latent_attention(
-                batch, queries, context, kv, activations, decode
-            )
-            # the same weights, on each head's query and output instead of on the keys and values
-            if decode:
-                works["kv up"] = (
-                    self.layers
-                    * self.heads
-                    * (
-                        gemm(rows, self.kv_lora_rank, self.head_dim, activations, **s)
-                        + gemm(rows, self._v_width, self.kv_lora_rank, activations, **s)
-                    )
-                )
-        else:
-            works["attention"] = self.layers * attention(
-                batch,
-                self.heads,
-                self.kv_heads,
-                queries,
-                context,
-                self.head_dim,
-                activations,
-                flash=True,
-                causal=True,
-                kv=kv,
-            )
-        for name, layers, width, copies, active in self._ffns:
-            if layers:
-                up = self._experts_gemm(
-                    rows, width * (2 if self.gated else 1), self.d_model, copies, active, s
-                )
-                works[f"{name} up"] = layers * up
-                works[f"{name} down"] = layers * self._experts_gemm(
-                    rows, self.d_model, width, copies, active, s
-                )
-        if self.experts > 1:
-            works["router"] = (self.layers - self.dense_layers) * gemm(
-                rows, self.experts, self.d_model, activations, **s
-            )
-        works["logits"] = gemm(batch, self.vocab, self.d_model, activations, **s)
+    def _works(self, step, logits, elementwise):
+        """{name: Work} over all layers; `logits` is the number of rows that get any."""
+        attention = self.attention
+        works = {name: self.layers * work for name, work in attention.products(step).items()}
+        works["attention"] = sum(
+            layers * attention.mixing(step, window) for layers, window in self._window_counts
+        )
+        for kind in self.feed_forwards:
+            works |= {name: kind.layers * work for name, work in kind.products(step).items()}
+        if self._moe_layers:
+            works["router"] = self._moe_layers * step.product("router", self._router)
+        head = Matrix("logits", self.d_model, self.vocab)
+        works["logits"] = step.product("logits", head, rows=logits)
+        if elementwise:
+            works |= self._passes_over_memory(step)
         return works
 
-    def _experts_gemm(self, rows, cols, inner, copies, active, s):
-        """[rows, inner] @ [inner, cols] by `active` of `copies` experts a row: read are the weights
-        of the experts expected to be hit."""
-        hit = copies * (1 - (1 - active / copies) ** rows) if copies > active else copies
-        once = gemm(rows, cols, inner, s["a"], **s)
-        weights = inner * cols * bytes_per_element(s["b"])
-        return Work(active * once.flops, active * (once.bytes_moved - weights) + hit * weights)
-
-    def _latent_attention(self, batch, queries, context, kv, activations, decode):
-        """MLA's two products. In decode each head works on the cached latent, which is read once
-        for keys and values together."""
-        s = bytes_per_element(activations)
-        if decode:
-            keys, values = self.kv_lora_rank + self.rope_head_dim, self.kv_lora_rank
-            cache = context * keys * bytes_per_element(kv)
-        else:
-            keys, values = self.head_dim + self.rope_head_dim, self._v_width
-            cache = (
-                context * (self.heads * (self.head_dim + self._v_width) + self.rope_head_dim) * s
-            )
-        scores = batch * self.heads * queries * context * (1 - (queries - 1) / (2 * context))
-        return Work(
-            2 * scores * (keys + values),
-            batch * (cache + queries * self.heads * (keys + values) * s),
+    def _passes_over_memory(self, step):
+        """{name: Work} of what is no matrix product, each as a pass of its own over memory."""
+        rows, wide, s = step.rows, step.rows * self.d_model, step.activations
+        norm = (
+            layer_norm(rows, self.d_model, s) if self.norm_biases else norm_pass(step, self.d_model)
         )
-
-    @property
-    def _ffns(self):
-        """(name, layers, width, copies, active) of each kind of FFN."""
-        plain = self.dense_d_ff or self.d_ff
-        if self.experts == 1:
-            return (("ffn", self.layers, plain, 1, 1),)
-        moe = self.layers - self.dense_layers
-        shared = self.shared_experts
-        return (
-            ("ffn", self.dense_layers, plain, 1, 1),
-            ("experts", moe, self.d_ff, self.experts, self.experts_per_token),
-            ("shared experts", moe if shared else 0, self.shared_d_ff or self.d_ff, shared, shared),
-        )
-
-    @property
-    def _attention_matrices(self):
-        """name: (inputs, outputs) of a layer's attention matrices; keys and values together."""
-        d = self.d_model
-        if not self.kv_lora_rank:
-            return {
-                "queries": (d, self._attention_width),
-                "kv": (d, self._kv_width),
-                "output": (self._attention_width, d),
-            }
-        query = {
-            "query down": (d, self.q_lora_rank),
-            "queries": (self.q_lora_rank, self._attention_width),
+        norms = (self.layers * self.norms_per_layer + 1) * norm
+        if self.qk_norm:
+            heads_of_all_rows = rows * (self.heads + self.kv_heads)
+            norms += self.layers * rms_norm(heads_of_all_rows, self.head_dim, s)
+        for rank in (self.q_lora_rank, self.kv_lora_rank):
+            if rank:
+                norms += self.layers * norm_pass(step, rank)
+        passes = {
+            "norms": norms,
+            "residual sums": 2 * self.layers * elementwise(wide, s),
+            "activation functions": sum(
+                kind.layers * kind.activation(step) for kind in self.feed_forwards
+            ),
+            "embedding rows": elementwise(wide, s, reads=1, flops_per_element=0),
         }
-        return (query if self.q_lora_rank else {"queries": (d, self._attention_width)}) | {
-            "kv": (d, self.kv_lora_rank + self.rope_head_dim),
-            "kv up": (self.kv_lora_rank, self.heads * (self.head_dim + self._v_width)),
-            "output": (self.heads * self._v_width, d),
-        }
+        turned = self.attention.turned_numbers
+        if turned and not self.learned_positions:
+            # a number in, one out, and of each pair two products and a sum for either half
+            turn = elementwise(rows * turned, s, reads=1, flops_per_element=3)
+            passes["rotary turns"] = self.layers * turn
+        return passes
 
-    @property
-    def _attention_width(self):
-        return self.heads * (self.head_dim + (self.rope_head_dim if self.kv_lora_rank else 0))
 
-    @property
-    def _v_width(self):
-        return self.v_head_dim or self.head_dim
-
-    @property
-    def _kv_width(self):
-        return self.kv_heads * (self.head_dim + self._v_width)
-
-    @property
-    def _cached_numbers(self):
-        return self.kv_lora_rank + self.rope_head_dim if self.kv_lora_rank else self._kv_width
-
-    def _ffn(self, width):
-        matrices = 3 if self.gated else 2
-        biases = (matrices - 1) * width + self.d_model if self.ffn_biases else 0
-        return matrices * self.d_model * width + biases
+def _pass(batch, queries, context, weights, kv, activations, decoding):
+    for argument, precision in (("kv", kv), ("activations", activations)):
+        bytes_of(argument, precision)
+    return Pass(batch, queries, context, weight_precisions(weights), kv, activations, decoding)
 
 
 def transformer(name):
@@ -350,12 +427,8 @@ def _presets():
         .joinpath("data/transformers.toml")
         .read_text(encoding="utf-8")
     )
-    fields = Transformer.__dataclass_fields__
+    known = {one.name for one in fields(Transformer)}
     return {
-        name: Transformer(**{k: v for k, v in table.items() if k in fields}, name=name)
+        name: Transformer(**{k: v for k, v in table.items() if k in known}, name=name)
         for name, table in tomllib.loads(text).items()
     }
-
-
-def _one(field, value, least):
-    return int(number(field, value, "count", least=least, whole=True, single=True))

@@ -40,7 +40,11 @@ REFUSED = {  # beside what is no number at all
 E, HEADS, POSITIVE = "elements size", "heads size", "positive"
 WIDTH, BATCH, TOKENS = "precision", "sequences size", "tokens size"
 MODEL = rl.Transformer(2, 64, 4, 2, 16, 128, 100, experts=4, experts_per_token=2)
-SPECIAL = MODEL.prefill, MODEL.decode, rl.transformer("deepseek-v3").decode
+SPECIAL = (
+    (MODEL.prefill, "tokens", "cached"),
+    (MODEL.decode, "context", "queries"),
+    (rl.transformer("deepseek-v3").decode, "context", "queries"),
+)
 
 # function, good arguments, and for each argument its unit and kind; a star marks one that takes a
 # single number, no array; "name" a word.
@@ -368,16 +372,19 @@ CALLS = [
     *(
         (
             step,
-            dict(batch=100, weights="int4", kv="fp8", activations="bf16") | {second: 120},
+            dict(batch=100, weights="int4", kv="fp8", activations="bf16", elementwise=True)
+            | {second: 120, more: 3},
             {
                 "batch": BATCH,
                 second: TOKENS,
+                more: "tokens count" if more == "cached" else TOKENS,
+                "elementwise": "switch",
                 "weights": "name",
                 "kv": "name",
                 "activations": "name",
             },
         )
-        for step, second in zip(SPECIAL, ("tokens", "context", "context"), strict=True)
+        for step, second, more in SPECIAL
     ),
 ]
 IDS = [f"{call[0].__qualname__}-{i}" for i, call in enumerate(CALLS)]
@@ -550,6 +557,9 @@ def test_bad_switch(function, good, argument):
         (rl.Transformer, "heads", [13]),
         (rl.Transformer, "experts_per_token", [6]),
         (rl.Transformer, "dense_layers", [4]),
+        (rl.Transformer, "windowed_layers", [1]),
+        (MODEL.decode, "queries", [121, [100, 121]]),
+        (MODEL.decode, "weights", [{"experts": "int4"}, {"other": "fp12"}, {"expert": "int4"}]),
         (rl.attention, "kv_heads", [25, [24, 25]]),
         (rl.attention, "context", [79]),
         (rl.conv2d, "kernel", [85]),
@@ -563,7 +573,7 @@ def test_bad_switch(function, good, argument):
     ],
 )
 def test_what_does_not_fit_together(function, argument, bad):
-    good = next(good for call, good, _ in CALLS if call is function)
+    good = next(good for call, good, _ in CALLS if call == function)
     for value in bad:
         with pytest.raises(ValueError, match=rf"\b{argument}|precision 'fp12'"):
             function(**good | {argument: value})

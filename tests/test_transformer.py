@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import roofline_lib as rl
+from roofline_lib.layers import GROUPS
 
 SMALL = dict(layers=3, d_model=64, heads=8, kv_heads=2, head_dim=16, d_ff=96, vocab=500)
 PLAIN = rl.Transformer(**SMALL)
@@ -23,6 +24,11 @@ MIXED = rl.Transformer(
 LATENT = rl.Transformer(
     **SMALL | {"kv_heads": 8}, q_lora_rank=24, kv_lora_rank=32, rope_head_dim=8, v_head_dim=12
 )
+WINDOWED = replace(PLAIN, window=5, windowed_layers=2)
+
+
+def total(works):
+    return sum(works.values())
 
 
 def test_parameters_are_those_of_the_arrays():
@@ -169,3 +175,203 @@ def test_names():
 def test_a_replaced_width_reaches_every_layer():
     wider = replace(rl.transformer("llama-2-7b"), d_ff=2 * 11008)
     assert wider.parameters == rl.transformer("llama-2-7b").parameters + 32 * 3 * 4096 * 11008
+
+
+# Windows, several queries, tokens that lie in the cache already
+
+
+def counted_attention(model, queries, context):
+    """FLOP of attention's two products and keys that are read, token by token and key by key."""
+    pairs = keys = 0
+    for layer in range(model.layers):
+        windowed = model.window and layer < (model.windowed_layers or 0)
+        window = model.window if windowed else context
+        seen = set()
+        for query in range(context - queries, context):
+            mine = {key for key in range(context) if query - window < key <= query}
+            pairs += len(mine)
+            seen |= mine
+        keys += len(seen)
+    return pairs, keys
+
+
+@pytest.mark.parametrize("model", [PLAIN, WINDOWED])
+@pytest.mark.parametrize(
+    "cached, tokens", [(0, 1), (0, 4), (0, 9), (3, 1), (3, 2), (4, 1), (5, 7), (20, 3)]
+)
+def test_attention_against_a_count_of_tokens_and_keys(model, cached, tokens):
+    pairs, keys = counted_attention(model, tokens, cached + tokens)
+    for works in (
+        model.prefill(2, tokens, cached=cached),
+        model.decode(2, cached + tokens, queries=tokens),
+    ):
+        assert works["attention"].flops == 2 * 4 * 8 * 16 * pairs
+        queries_and_outputs = 3 * 2 * tokens * 8 * 16
+        assert works["attention"].bytes_moved == 2 * 2 * (queries_and_outputs + 2 * 2 * 16 * keys)
+
+
+def test_a_cache_holds_what_the_next_token_reads():
+    """Held are the keys and values that a step reads: all tokens, or the window's last ones."""
+    for model in (PLAIN, WINDOWED, LATENT):
+        for context in (1, 4, 5, 6, 40):
+            wide, narrow = (
+                total(model.decode(3, context, kv=kv)).bytes_moved for kv in ("bf16", "int8")
+            )
+            written = 3 * model.kv_bytes_per_token("int8")
+            assert wide - narrow - written == model.kv_bytes(3, context, "int8")
+    assert WINDOWED.kv_bytes(1, [3, 9], "int8").tolist() == [3 * 3 * 64, (2 * 5 + 9) * 64]
+
+
+def test_a_window_as_wide_as_the_context_changes_nothing():
+    wide = replace(PLAIN, window=40)
+    for step in (lambda m: m.decode(3, 40), lambda m: m.prefill(3, 30, cached=10)):
+        assert step(wide) == step(PLAIN)
+    assert wide.kv_bytes(3, 40) == PLAIN.kv_bytes(3, 40)
+    assert total(wide.decode(3, 41)).bytes_moved < total(PLAIN.decode(3, 41)).bytes_moved
+
+
+@pytest.mark.parametrize("model", [PLAIN, WINDOWED, MIXED])
+def test_chunks_of_a_prefill_add_up_to_the_whole(model):
+    whole, chunks = (
+        model.prefill(2, 30),
+        [
+            model.prefill(2, 12),
+            model.prefill(2, 8, cached=12),
+            model.prefill(2, 10, cached=20),
+        ],
+    )
+    again = sum(total(chunk) for chunk in chunks)
+    assert again.flops - 2 * whole["logits"].flops == pytest.approx(total(whole).flops)
+    # weights are read again by every chunk
+    assert again.bytes_moved > total(whole).bytes_moved
+
+
+def test_chunks_with_a_latent_make_the_cached_keys_again():
+    whole = LATENT.prefill(2, 30)
+    first, second = LATENT.prefill(2, 12), LATENT.prefill(2, 18, cached=12)
+    for name in set(whole) - {"logits", "kv up"}:
+        assert first[name].flops + second[name].flops == pytest.approx(whole[name].flops), name
+    assert second["kv up"].flops == whole["kv up"].flops
+
+
+@pytest.mark.parametrize("model", [PLAIN, WINDOWED, LATENT])
+def test_queries_on_a_cache_are_steps_that_read_the_weights_once(model):
+    steps = [model.decode(2, context) for context in (28, 29, 30)]
+    verified = model.decode(2, 30, queries=3)
+    assert total(verified).flops == pytest.approx(sum(total(step) for step in steps).flops)
+    assert model.decode(2, 30, queries=1) == steps[-1]
+    one, three = (
+        total(model.decode(1, 30, queries=queries, weights="bf16")).bytes_moved
+        - total(model.decode(1, 30, queries=queries, weights="int8")).bytes_moved
+        for queries in (1, 3)
+    )
+    assert one == three
+
+
+def test_more_queries_than_keys_are_refused():
+    with pytest.raises(ValueError, match=r"context \(tokens\) .* queries, 4"):
+        PLAIN.decode(1, 3, queries=4)
+
+
+def test_a_step_of_a_model_with_windows():
+    """Mistral-7B v0.1 looks back 4096 tokens: 64 sequences of 32k fit an H200 beside the weights,
+    and a step reads 49 GB, not 289."""
+    mistral, h200 = rl.transformer("mistral-7b"), rl.machine("H200 SXM")
+    moved = total(mistral.decode(64, 32768)).bytes_moved
+    assert moved == pytest.approx(49e9, rel=0.01)
+    rate = rl.decode_tokens_per_second(moved, h200.bandwidth(), batch=64)
+    assert rate == pytest.approx(6300, rel=0.01)
+    assert mistral.kv_bytes(64, 32768) == pytest.approx(34e9, rel=0.02)
+
+
+def test_a_model_whose_layers_take_turns_with_a_window():
+    model = rl.transformer("gpt-oss-120b")
+    assert model.kv_bytes(1, 131072) == 4_836_556_800
+    step = total(model.decode(1, 131072, weights="mxfp4"))
+    assert rl.bound(step, "H100 SXM", "bf16").time == pytest.approx(2.26e-3, rel=2e-3)
+
+
+# Precisions by group
+
+
+def test_experts_have_a_precision_of_their_own():
+    """gpt-oss as it is published, experts in MXFP4 and the rest in bf16, reads 5.04 GB a token."""
+    model = rl.transformer("gpt-oss-120b")
+    published = {"experts": "mxfp4", "other": "bf16"}
+    assert total(model.decode(1, 1024, weights=published)).bytes_moved == pytest.approx(
+        5.04e9, rel=2e-3
+    )
+    # 60.8 GiB: the size that its makers print
+    assert model.weight_bytes(published) == pytest.approx(60.8 * 2**30, rel=0.01)
+
+
+@pytest.mark.parametrize("model", [PLAIN, MIXED, LATENT, replace(PLAIN, tied=True)])
+def test_groups_add_up(model):
+    assert sum(model.parameters_by_group.values()) == model.parameters
+    assert set(model.parameters_by_group) <= set(GROUPS)
+    same = dict.fromkeys(GROUPS, "fp8")
+    assert model.weight_bytes(same) == model.weight_bytes("fp8")
+    assert model.decode(3, 9, weights=same) == model.decode(3, 9, weights={"other": "fp8"})
+    assert model.decode(3, 9, weights=same) == model.decode(3, 9, weights="fp8")
+    for group, count in model.parameters_by_group.items():
+        mixed = {group: "int8", "other": "bf16"}
+        if group != "other":
+            assert model.weight_bytes() - model.weight_bytes(mixed) == count
+
+
+@pytest.mark.parametrize("model", [PLAIN, MIXED, LATENT])
+def test_a_step_reads_each_group_in_its_precision(model):
+    """With every expert hit, a step reads each group's matrices once, but for the embedding."""
+    for group in set(model.parameters_by_group) - {"embedding", "other"}:
+        wide = total(model.decode(1e6, 1)).bytes_moved
+        narrow = total(model.decode(1e6, 1, weights={group: "int8", "other": "bf16"})).bytes_moved
+        assert wide - narrow == pytest.approx(model.parameters_by_group[group], abs=1e-4 * wide)
+        assert wide > narrow
+
+
+# What is no matrix product
+
+
+def test_passes_over_memory_come_on_top():
+    rows = 3 * 4
+    for model in (PLAIN, MIXED, LATENT, replace(PLAIN, qk_norm=True, norm_biases=True)):
+        bare = model.decode(3, 9, queries=4)
+        whole = model.decode(3, 9, queries=4, elementwise=True)
+        assert {name: whole[name] for name in bare} == bare
+        assert whole["residual sums"].flops == 2 * model.layers * rows * 64
+        # a row of the embedding is read and written for each token
+        assert whole["embedding rows"] == rl.Work(0, 2 * 2 * rows * 64)
+    whole = PLAIN.decode(3, 9, queries=4, elementwise=True)
+    assert whole["norms"] == 7 * rl.rms_norm(rows, 64, "bf16")
+    # gate and up in, one out
+    assert whole["activation functions"].bytes_moved == 3 * 2 * 3 * rows * 96
+    assert whole["rotary turns"].bytes_moved == 3 * 2 * 2 * rows * (8 + 2) * 16
+    mixed = MIXED.decode(3, 9, queries=4, elementwise=True)["activation functions"]
+    per_layer = (1 * 200, 2 * 96 + 48, 2 * 96 + 48)
+    assert mixed.bytes_moved == 2 * 3 * rows * sum(per_layer)
+
+
+def test_passes_over_memory_weigh_more_in_a_small_model():
+    def share(name):
+        whole = rl.transformer(name).prefill(1, 2048, elementwise=True)
+        bare = rl.transformer(name).prefill(1, 2048)
+        times = [rl.time_in_sequence(works.values(), "H100 SXM", "bf16") for works in (bare, whole)]
+        return 1 - times[0] / times[1]
+
+    assert 0.05 < share("llama-3-70b") < share("llama-3-8b") < share("tinyllama-1.1b") < 0.6
+
+
+def test_active_parameters():
+    unused = 6 * 3 * 64 * 96  # of each MoE layer
+    assert MIXED.active_parameters == MIXED.parameters - 2 * unused
+    assert PLAIN.active_parameters == PLAIN.parameters
+    assert replace(MIXED, ffn_biases=True).active_parameters == replace(
+        MIXED, ffn_biases=True
+    ).parameters - 2 * (unused + 6 * (2 * 96 + 64))
+
+
+def test_a_window_needs_layers_that_can_have_one():
+    with pytest.raises(ValueError, match="window .* MLA"):
+        replace(LATENT, window=9)
+    with pytest.raises(ValueError, match="windowed_layers .* window"):
+        replace(PLAIN, windowed_layers=2)

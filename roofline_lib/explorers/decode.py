@@ -64,7 +64,7 @@ class DecodeExplorer(Explorer):
             model.decode(_BATCHES, context, **precisions).values(), machine, activations
         )
         total, attention = sum(works.values()), works["attention"]
-        stored = model.weight_bytes(weights), batch * context * model.kv_bytes_per_token(kv)
+        stored = model.weight_bytes(weights), model.kv_bytes(batch, context, kv)
         limits = {name: bound(work, machine, activations) for name, work in _groups(works).items()}
         roof = Axes(
             (0.1, 1e4),
