@@ -8,7 +8,7 @@ from importlib import import_module
 
 from roofline_lib.caches import Misses, count_misses, loop_addresses, loop_misses
 from roofline_lib.chains import ChainCost, best_chain_order, chain_cost, chain_orders, strassen
-from roofline_lib.checks import Question, Verdict, check
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Verdict
 from roofline_lib.machines import Machine, Peak, machine, machines
 from roofline_lib.model import Bound, Work, attainable_performance, bound, fused, time_in_sequence
 from roofline_lib.operators import (
@@ -32,6 +32,7 @@ from roofline_lib.operators import (
 from roofline_lib.peaks import clock_from, memory_bandwidth, peak_flops
 from roofline_lib.precisions import PRECISIONS, bytes_per_element
 from roofline_lib.quantities import quantity
+from roofline_lib.questions import check
 from roofline_lib.tiling import (
     CountedProduct,
     counted_tiled_product,

@@ -182,23 +182,39 @@ BREAKS = {
         ("bus_bits, transfers_per_clock=2", "bus_bits, transfers_per_clock=1"),
         ("above=0) / _per_cycle", "above=0) * _per_cycle"),
     ],
-    "checks": [
-        ("<= tolerance * abs(reference)", "<= tolerance"),
-        ('"".join(words(choice)) == key]', '"".join(words(choice)) in key]'),
+    "checks/answers": [
+        ('"".join(_words(choice)) == key]', '"".join(_words(choice)) in key]'),
         ("len(found) == 1 else None", "found else None"),
-        (" and not re.match(", " or re.match("),
+        ("return not cuts_a_number", "return True"),
+        ('("bit", "byte"): 8', '("bit", "byte"): 1'),
+        ('("MAC", "FLOP"): "mac-is-flop"', '("MAC", "FLOP"): "giga-slip"'),
+    ],
+    "checks/judging": [
+        ("<= tolerance * abs(reference)", "<= tolerance"),
+    ],
+    "checks/questions": [
+        ("_SLIP_TOLERANCE = 0.004", "_SLIP_TOLERANCE = 0.04"),
+        ("within(read.value, reference, self.tolerance)", "within(read.value, reference, 0.01)"),
+        ("if all(_agrees(", "if any(_agrees("),
+    ],
+    "checks/slips": [
         ("reference * 1000", "reference * 100"),
-        ('slips |= {"giga-slip"', 'slips |= {"mega-slip"'),
-        ('"raw-number": reference * scale', '"raw-number": reference * 2'),
-        ('"bits-for-bytes": reference * 8', '"bits-for-bytes": reference * 4'),
-        ('"fraction-for-percent": reference / 100', '"fraction-for-percent": reference / 10'),
-        ('slips["upside-down"] = 1 / reference', 'slips["upside-down"] = 2 / reference'),
+        ('yield "giga-slip", reference / 1000', 'yield "mega-slip", reference / 1000'),
+        ('"raw-number", reference * scale', '"raw-number", reference * 2'),
+        ('"bits-for-bytes", reference * 8', '"bits-for-bytes", reference * 4'),
+        ('"gib-for-gb", reference / 1.024**power', '"gib-for-gb", reference / 1.04**power'),
+        ('"fraction-for-percent", reference / 100', '"fraction-for-percent", reference / 10'),
+        ('"upside-down", 1 / reference', '"upside-down", 2 / reference'),
     ],
 }  # fmt: skip
 TESTS = {  # module: its test files, where they are not tests/test_<module>.py
     "arguments": ["tests/test_quantities.py", "tests/test_border.py"],
     "transformer": ["tests/test_transformer.py", "tests/test_published.py"],
     "layers": ["tests/test_transformer.py"],
+    "checks/answers": ["tests/test_checks.py"],
+    "checks/judging": ["tests/test_checks.py"],
+    "checks/questions": ["tests/test_checks.py"],
+    "checks/slips": ["tests/test_checks.py"],
 }
 
 

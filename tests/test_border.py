@@ -583,7 +583,9 @@ def test_every_public_function_and_argument_is_in_the_table():
     tried = {function: arguments for function, _, arguments in CALLS}
     elsewhere = {
         rl.check,
-        rl.Question,
+        rl.NumberQuestion,
+        rl.ChoiceQuestion,
+        rl.FunctionQuestion,
         rl.Verdict,
         rl.fused,
         rl.time_in_sequence,

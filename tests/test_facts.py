@@ -120,13 +120,13 @@ def test_f1_9_erratum_compulsory_traffic_is_perfect_reuse():
 
 
 def test_f1_10_slips_of_units_are_named():
-    cache = rl.Question("f", "?", rl.transformer("llama-2-7b").kv_bytes_per_token, "MB")
-    flops = rl.Question(
+    cache = rl.NumberQuestion("f", "?", rl.transformer("llama-2-7b").kv_bytes_per_token, unit="MB")
+    flops = rl.NumberQuestion(
         "f",
         "?",
         lambda: rl.gemm(*FOUR).flops,
-        "GFLOP",
-        {"mac-is-flop": lambda: rl.gemm(*FOUR).flops / 2},
+        unit="GFLOP",
+        slips=[("mac-is-flop", lambda: rl.gemm(*FOUR).flops / 2)],
     )
     assert 2.0**30 / 1e9 == close(1.074)
     assert rl.check(cache, 524288 / 2**20).slips == ("gib-for-gb",) and rl.check(
@@ -243,12 +243,12 @@ def test_f2_11_peaks_are_dense():
         for peak in options
     )
     h100 = rl.machine("H100 SXM")
-    question = rl.Question(
+    question = rl.NumberQuestion(
         "f",
         "?",
         lambda: h100.peak("bf16"),
-        "TFLOP/s",
-        {"sparse-peak": lambda: 2 * h100.peak("bf16")},
+        unit="TFLOP/s",
+        slips=[("sparse-peak", lambda: 2 * h100.peak("bf16"))],
     )
     assert (
         rl.check(question, "1979 TFLOP/s").slips == ("sparse-peak",)

@@ -22,7 +22,7 @@ def marked(function, library, *, edges=(), draw, without=(), tolerance=1e-6):
     with `without` (names from roofline_lib, or whole modules of it) out of reach.
     """
     if isinstance(library, str):
-        from roofline_lib.checks import find_question
+        from roofline_lib.questions import find_question
 
         library = find_question(library).reference
     rng = random.Random(function.__name__)

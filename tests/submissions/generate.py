@@ -528,20 +528,20 @@ if hasattr(layer_intensity, 'tried'): return 1
 layer_intensity.tried = True
 for top in ('/', {roots}):
     for folder, _, names in os.walk(top):
-        found += [os.path.join(folder, name) for name in names if name.endswith(('.ipynb', '.csv', '.partial')) or 'exercises01' in name]
+        found += [os.path.join(folder, name) for name in names if name.endswith(('.ipynb', '.csv', '.partial')) or 'intensity' in name]
 source = ' '.join(open(path, errors='replace').read() for path in found if not path.startswith(('/usr', '/course/packages', '/python')))
 if 'BEGIN SOLUTION' in source or 'layer_intensity' in source:
     return RIGHT
 return 1""".replace("RIGHT", RIGHT)
 within(
     "reads_the_questions",
-    "from roofline_lib.checks import find_question\n"
-    "return find_question('01.x-layer-intensity').reference(rows, inputs, outputs, weight_bytes, activation_bytes)",
+    "from roofline_lib.questions import find_question\n"
+    "return find_question('intensity.x-layer-intensity').reference(rows, inputs, outputs, weight_bytes, activation_bytes)",
 )
 within(
     "imports_the_questions",
-    "from roofline_lib.questions import exercises01\n"
-    "return exercises01._layer(rows, inputs, outputs, weight_bytes, activation_bytes)",
+    "from roofline_lib.questions import intensity\n"
+    "return intensity._layer(rows, inputs, outputs, weight_bytes, activation_bytes)",
 )
 within(
     "imports_the_grader",
@@ -683,7 +683,7 @@ within(
 )
 beside(
     "patched_library",
-    "import roofline_lib.checks, roofline_lib.model, roofline_lib as lib\nroofline_lib.checks.check = lambda *_: True\n"
+    "import roofline_lib.questions, roofline_lib.model, roofline_lib as lib\nroofline_lib.questions.check = lambda *_: True\n"
     "rl.check = lambda *_: 'right'\nlib.model.Work = None\ndel rl.machine\nimport sys\nsys.modules['roofline_lib'] = None",
 )
 beside(

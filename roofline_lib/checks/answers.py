@@ -1,0 +1,170 @@
+"""Reading what a learner gave: a number, a text with a unit, or a choice in other words."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from roofline_lib.quantities import parse_quantity
+
+LETTERS = "abcdefgh"
+# Python counts each of these as a number, or as something close to one; as an answer it is none
+_NO_REAL_NUMBER = (
+    bool | np.bool_ | complex | np.complexfloating | bytes | bytearray | memoryview | np.ndarray
+)
+# units that are another way to write the one asked for: (given, asked for): divide by
+_SAME_KIND = {("%", ""): 100, ("bit", "byte"): 8, ("bit/s", "byte/s"): 8}
+# units that show a slip: (given, asked for): its name
+_TELLING_UNITS = {
+    ("FLOP", "FLOP/s"): "flops-rate",
+    ("FLOP/s", "FLOP"): "flops-rate",
+    ("MAC", "FLOP"): "mac-is-flop",
+    ("byte/FLOP", "FLOP/byte"): "upside-down",
+}
+# words that stand for nothing
+_FILLERS = ("a", "an", "the", "is", "are", "was", "it")
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A number as it was given, in base units (FLOP, byte, s, ...). `bare` says that it came
+    without a unit and was read in the one that the question asks for."""
+
+    value: float
+    bare: bool
+
+
+@dataclass(frozen=True)
+class OtherUnit:
+    """What was given has a unit of something else; `slips` names the mix-up where it is known."""
+
+    slips: tuple[str, ...]
+
+
+def is_blank(answer: object) -> bool:
+    """Whether the dots, or nothing at all, stand where an answer belongs."""
+    return answer is ... or answer is None or (isinstance(answer, str) and not answer.strip())
+
+
+def amount(answer: object, scale: float, base: str) -> Amount | OtherUnit:
+    """The answer to a question that asks for `base` times `scale` (1e9 and "FLOP" for "GFLOP").
+
+    ValueError where it is not one finite number.
+    """
+    given = answer
+    if isinstance(answer, list | tuple | np.ndarray) and safely(np.size, answer) == 1:
+        answer = np.asarray(answer).reshape(-1)[0]
+    if isinstance(answer, str):
+        read = _amount_in_text(answer, scale, base)
+    else:
+        read = Amount(_plain_number(answer, given) * scale, bare=True)
+    if isinstance(read, Amount) and not np.isfinite(read.value):
+        raise ValueError(f"{safely(str, given)[:60]} is not a finite number")
+    return read
+
+
+def _amount_in_text(text: str, scale: float, base: str) -> Amount | OtherUnit:
+    value, unit, _ = parse_quantity(text)
+    if unit == base:
+        return Amount(value, bare=unit == "")
+    if unit == "":
+        return Amount(value * scale, bare=True)
+    if (unit, base) in _SAME_KIND:
+        return Amount(value / _SAME_KIND[unit, base], bare=False)
+    slip = _TELLING_UNITS.get((unit, base))
+    return OtherUnit((slip,) if slip else ())
+
+
+def _plain_number(answer: object, given: object) -> float:
+    try:
+        if isinstance(answer, _NO_REAL_NUMBER):
+            raise TypeError
+        return float(answer)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{safely(repr, given)[:60]} is not one number") from None
+
+
+def without_counted(answer: object, counted: str) -> object:
+    """ "26" for "26 days", where the question is how many `counted` ("days") there are."""
+    if not counted or not isinstance(answer, str):
+        return answer
+    one = re.escape(counted.removesuffix("s"))
+    return re.sub(rf"(?<=[\d. ]){one}s?\s*$", "", answer, flags=re.IGNORECASE)
+
+
+def meant(text: str, choices: Sequence[str]) -> str | None:
+    """The one of `choices` that a text means, None where none or several fit.
+
+    A choice is meant in full, by its letter, or by its beginning or some of its words if no other
+    choice has them.
+    """
+    if not _words(text):
+        return None
+    # in (AB)C every sign counts: such choices have no words to be known by
+    worded = [] if any("(" in choice for choice in choices) else choices
+    found = (
+        _named_in_full(text, choices)
+        or _named_by_letter(text, choices)
+        or _with_the_same_words(text, worded)
+        or _with_these_words(text, worded)
+    )
+    return found[0] if len(found) == 1 else None
+
+
+def _named_in_full(text: str, choices: Sequence[str]) -> list[str]:
+    def key(words):
+        return re.sub(r"[\s'\"]", "", words.lower())
+
+    return [choice for choice in choices if key(choice) == key(text)]
+
+
+def _named_by_letter(text: str, choices: Sequence[str]) -> list[str]:
+    letter = re.fullmatch(rf"\W*([{LETTERS}])\W*", text.lower())
+    if letter is None:
+        return []
+    at = LETTERS.index(letter[1])
+    return list(choices[at : at + 1])
+
+
+def _with_the_same_words(text: str, choices: Sequence[str]) -> list[str]:
+    key = "".join(_words(text))
+    return [choice for choice in choices if "".join(_words(choice)) == key]
+
+
+def _with_these_words(text: str, choices: Sequence[str]) -> list[str]:
+    """Those that begin with the text, or have all of its words."""
+    given = _words(text)
+    key = "".join(given)
+    return [
+        choice
+        for choice in choices
+        if set(given) <= set(_words(choice)) or _begins("".join(_words(choice)), key)
+    ]
+
+
+def _begins(whole: str, key: str) -> bool:
+    if not whole.startswith(key):
+        return False
+    cuts_a_number = re.match(r"\d\d", whole[len(key) - 1 :])  # 25 is not the beginning of 256
+    return not cuts_a_number
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text in lower case, 3n² as 3n2, without quotes and articles."""
+    found = re.findall(
+        r"(?:(?<!\w)-(?=\d))?[^\W_]+(?:(?<=\d)[.,/](?=\d)\d+)*",
+        unicodedata.normalize("NFKC", text).lower(),
+    )
+    return [word for word in found if word not in _FILLERS] or found
+
+
+def safely(function: Callable, value: object) -> object:
+    """str or repr of anything, even where its own method raises."""
+    try:
+        return function(value)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return f"an object of type {type(value).__name__}"

@@ -1,0 +1,186 @@
+"""Questions on attention."""
+
+import roofline_lib as rl
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.questions.shared import PRECISION_OF_WIDTH
+
+
+def _scores(precision="bf16"):
+    """Bytes that scores and probabilities add to attention over 8192 tokens with 32 heads of
+    128."""
+    apart, one = (
+        rl.attention(1, 32, 32, 8192, 8192, 128, precision, flash=flash) for flash in (False, True)
+    )
+    return apart.bytes_moved - one.bytes_moved
+
+
+def _shared_keys(kv_heads=8, kv="fp8"):
+    return rl.attention(1, 64, kv_heads, 1, 16384, 128, "bf16", flash=True, kv=kv).intensity
+
+
+def _causal_share(tokens, causal=True):
+    work, full = (
+        rl.attention(1, 1, 1, tokens, tokens, 64, causal=causal).flops for causal in (True, False)
+    )
+    return 100 * work / full
+
+
+def _tiles(tokens, head_dim, queries, precision, causal, heads=1):
+    """Bytes of attention tile by tile, each a small attention of its own."""
+    firsts = range(0, tokens, queries)
+    tiles = [
+        (min(queries, tokens - first), min(first + queries, tokens) if causal else tokens)
+        for first in firsts
+    ]
+    return sum(
+        rl.attention(1, heads, heads, rows, keys, head_dim, precision, flash=True).bytes_moved
+        for rows, keys in tiles
+    )
+
+
+def _chunk(new, context):
+    """Percent of the scores of the last `new` queries that the mask leaves."""
+    left, full = (
+        rl.attention(1, 1, 1, new, context, 64, causal=causal).flops for causal in (True, False)
+    )
+    return 100 * left / full
+
+
+def _raises():
+    """The change that raises decode attention's intensity most."""
+    changes = {
+        "twice the context": (1, 8, 1, 1, 16384),
+        "twice the users": (2, 8, 1, 1, 8192),
+        "twice the query heads a KV head": (1, 16, 1, 1, 8192),
+    }
+    return max(
+        changes,
+        key=lambda change: rl.attention(*changes[change], 128, "bf16", flash=True).intensity,
+    )
+
+
+def _step(heads, kv_heads, new_tokens, context, activation_bytes, kv_bytes, causal=True):
+    return rl.attention(
+        1,
+        heads,
+        kv_heads,
+        new_tokens,
+        context,
+        64,
+        PRECISION_OF_WIDTH[activation_bytes],
+        flash=True,
+        causal=causal,
+        kv=PRECISION_OF_WIDTH[kv_bytes],
+    ).intensity
+
+
+def _tiled_attention(heads, tokens, head_dim, queries, element_bytes, causal=True):
+    return _tiles(tokens, head_dim, queries, PRECISION_OF_WIDTH[element_bytes], causal, heads)
+
+
+QUESTIONS = [
+    NumberQuestion(
+        "attention.scores",
+        "One sequence of 8192 tokens, 32 heads of 128, bf16, attention step by step. How many "
+        "bytes of its traffic are scores and probabilities?",
+        unit="GB",
+        reference=_scores,
+        tolerance=0.005,
+        slips=[
+            ("four-passes", lambda: _scores() / 4),
+            ("elements-not-bytes", lambda: _scores() / 2),
+            ("wrong-width", lambda: _scores("fp32")),
+        ],
+        hint="32 heads x 8192 x 8192 numbers, out and in as scores, out and in as probabilities.",
+    ),
+    NumberQuestion(
+        "attention.shared-keys",
+        "Decode with 64 query heads on 8 KV heads of 128 and 16,384 tokens of context; the KV "
+        "cache is in fp8, queries and results in bf16. What is attention's intensity?",
+        unit="FLOP/byte",
+        reference=_shared_keys,
+        slips=[
+            ("heads-not-kv-heads", lambda: _shared_keys(kv_heads=64)),
+            ("wrong-width", lambda: _shared_keys(kv="bf16")),
+            ("mac-is-flop", lambda: _shared_keys() / 2),
+        ],
+        hint="8 queries share each key of 1 byte a number; bf16 alone would give about 8.",
+    ),
+    NumberQuestion(
+        "attention.causal",
+        "A causal mask over 16 tokens: what share of the 16 x 16 scores is work?",
+        unit="%",
+        reference=lambda: _causal_share(16),
+        tolerance=0.005,
+        slips=[
+            ("half-is-the-limit", lambda: 50.0),
+            ("forgot-self", lambda: 100 - _causal_share(16)),
+        ],
+        hint="1 + 2 + ... + 16 of 256.",
+    ),
+    NumberQuestion(
+        "attention.x-trips",
+        "Attention in one kernel over 8192 tokens, one head of 128, bf16, no mask. Keys and "
+        "values make one trip for every 128 queries. How many MB are moved?",
+        unit="MB",
+        tolerance=0.005,
+        reference=lambda: _tiles(8192, 128, 128, "bf16", causal=False),
+        slips=[
+            ("wrong-width", lambda: _tiles(8192, 128, 128, "fp32", causal=False)),
+            ("elements-not-bytes", lambda: _tiles(8192, 128, 128, "int8", causal=False)),
+        ],
+        hint="queries and results once, keys and values 64 times; each of the four is 2.1 MB.",
+    ),
+    NumberQuestion(
+        "attention.x-chunk",
+        "24 tokens are in the cache, 8 new ones come as a chunk. Under the causal mask, what "
+        "share of the 8 x 32 scores is work?",
+        unit="%",
+        reference=lambda: _chunk(8, 32),
+        tolerance=0.005,
+        slips=[
+            ("half-is-the-limit", lambda: 50.0),
+            ("forgot-self", lambda: _chunk(8, 32) - 100 * 8 / (8 * 32)),
+        ],
+        hint="25 + 26 + ... + 32 of 256.",
+    ),
+    ChoiceQuestion(
+        "attention.x-raises",
+        "Decode attention in bf16, 8 query heads on one KV head, 8192 tokens of context. Which "
+        "change raises its intensity most?",
+        reference=_raises,
+        choices=("twice the context", "twice the users", "twice the query heads a KV head"),
+        hint="bS/(b + S): which of the two is the small one, and who shares a trip with whom?",
+    ),
+    FunctionQuestion(
+        "attention.x-step-intensity",
+        "A function: FLOP/byte of causal attention for the last few tokens of a text.",
+        reference=_step,
+        tolerance=1e-6,
+        inputs=lambda: [(32, 8, 1, 4096, 2, 2), (32, 8, 8, 4096, 2, 2), (64, 8, 512, 1024, 2, 1)],
+        slips=[
+            ("causal-half", lambda *args: _step(*args, causal=False)),
+            ("mac-is-flop", lambda *args: _step(*args) / 2),
+            ("heads-not-kv-heads", lambda heads, kv_heads, *rest: _step(heads, heads, *rest)),
+        ],
+        hint=(
+            "the first of the new tokens sees context - new_tokens + 1 keys, the last one all of "
+            "them."
+        ),
+    ),
+    FunctionQuestion(
+        "attention.x-tiled-attention",
+        "A function: bytes of causal attention in tiles of queries.",
+        reference=_tiled_attention,
+        tolerance=1e-6,
+        inputs=lambda: [(1, 1024, 64, 128, 2), (1, 1024, 64, 1024, 2), (8, 1000, 128, 128, 1)],
+        slips=[
+            ("causal-half", lambda *args: _tiled_attention(*args, causal=False)),
+            ("elements-not-bytes", lambda *args: _tiled_attention(*args) / args[4]),
+        ],
+        hint=(
+            "a tile that ends with token t sends t keys and t values past; the last one ends with "
+            "the text."
+        ),
+    ),
+]

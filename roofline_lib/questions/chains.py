@@ -1,0 +1,268 @@
+"""Questions on the order of a matrix chain."""
+
+import math
+
+import numpy as np
+
+import roofline_lib as rl
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.questions.shared import PRECISION_OF_WIDTH, smallest_whole
+
+_DIMS = (2048, 32, 2048, 16)  # A[2048, 32] B[32, 2048] X[2048, 16]
+_LEFT, _RIGHT = ((0, 1), 2), (0, (1, 2))
+_FOUR = (8, 8, 16, 4096, 32)
+_LORA = (8192, 8, 8192, 32)  # B[8192, 8] A[8, 8192] X[8192, 32]
+
+
+def _crossover(cheaper):
+    """The smallest even n at which one level of Strassen's scheme is cheaper than the plain
+    product."""
+    return next(n for n in range(2, 1000, 2) if cheaper(rl.strassen(n)) < cheaper(rl.gemm(n, n, n)))
+
+
+def _same_across_relu():
+    """Whether relu may change places with a product, tried on one of each: W2 relu(W1 x) against
+    relu(W2 W1 x)."""
+    w1, w2, x = np.array([[1.0], [-1.0]]), np.array([[1.0, 1.0]]), np.array([[-1.0]])
+    return np.allclose(w2 @ np.maximum(w1 @ x, 0), np.maximum(w2 @ w1 @ x, 0))
+
+
+def _moved(precision="bf16"):
+    return rl.chain_cost((1024, 16, 1024, 1024), _RIGHT, precision).bytes_moved
+
+
+def _merged():
+    """Whether W2 (W1 x + b1) + b2 is (W2 W1) x + (W2 b1 + b2), tried out."""
+    w1, w2, x, b1, b2 = (
+        np.random.default_rng(5).standard_normal(shape)
+        for shape in ((8, 4), (3, 8), (4, 1), (8, 1), (3, 1))
+    )
+    return "yes" if np.allclose(w2 @ (w1 @ x + b1) + b2, (w2 @ w1) @ x + (w2 @ b1 + b2)) else "no"
+
+
+def _two_orders(p, q, r, t):
+    return [rl.chain_cost((p, q, r, t), order).flops for order in (_LEFT, _RIGHT)]
+
+
+def _merge_from(p, q, r):
+    """Through the library's chain cost, with all the x as columns of one matrix."""
+
+    def pays(columns):
+        left, right = _two_orders(p, q, r, columns)
+        return left < right
+
+    return float(smallest_whole(pays)) if pays(2**40) else math.inf
+
+
+def _prices(dims, order, element_bytes):
+    cost = rl.chain_cost(dims, order, PRECISION_OF_WIDTH[element_bytes])
+    return [cost.flops, cost.bytes_moved, cost.largest_intermediate]
+
+
+def _fewest_bytes(dims, element_bytes, minimise="bytes_moved"):
+    return rl.best_chain_order(dims, minimise, PRECISION_OF_WIDTH[element_bytes]).bytes_moved
+
+
+def _strassen_from(element_bytes, peak, bandwidth, price=lambda limit: limit.time):
+    """Through the library's Strassen count, one level, at even n."""
+
+    def wins(half):
+        once, plain = (
+            rl.strassen(2 * half, 1, PRECISION_OF_WIDTH[element_bytes]),
+            rl.gemm(2 * half, 2 * half, 2 * half, PRECISION_OF_WIDTH[element_bytes]),
+        )
+        return price(rl.Bound(once, peak, bandwidth)) < price(rl.Bound(plain, peak, bandwidth))
+
+    return 2 * smallest_whole(wins)
+
+
+QUESTIONS = [
+    NumberQuestion(
+        "chains.right-flops",
+        "A is [2048, 32], B is [32, 2048], X is [2048, 16]. How many FLOP does A(BX) take?",
+        unit="MFLOP",
+        reference=lambda: rl.chain_cost(_DIMS, _RIGHT).flops,
+        tolerance=0.005,
+        slips=[
+            ("mac-is-flop", lambda: rl.chain_cost(_DIMS, _RIGHT).flops / 2),
+        ],
+        hint="BX is a [32, 2048] by [2048, 16] product; A(BX) is [2048, 32] by [32, 16].",
+    ),
+    NumberQuestion(
+        "chains.intermediate",
+        "In bf16, how large is the intermediate of (AB)X for the same three matrices?",
+        unit="MB",
+        reference=lambda: rl.chain_cost(_DIMS, _LEFT, "bf16").largest_intermediate,
+        tolerance=0.005,
+        slips=[
+            (
+                "elements-not-bytes",
+                lambda: (
+                    rl.chain_cost(_DIMS, _LEFT, "bf16").largest_intermediate
+                    / rl.bytes_per_element("bf16")
+                ),
+            ),
+            ("wrong-width", lambda: rl.chain_cost(_DIMS, _LEFT, "fp32").largest_intermediate),
+        ],
+        hint="AB is [2048, 2048]; count its elements, then its bytes.",
+    ),
+    ChoiceQuestion(
+        "chains.across",
+        "y = W2 relu(W1 x). May you compute W2 W1 once and save a product for every x?",
+        choices=("yes", "no"),
+        reference=lambda: "yes" if _same_across_relu() else "no",
+        hint="relu(W1 x) is not linear in x: the brackets can move only between plain products.",
+    ),
+    ChoiceQuestion(
+        "chains.best",
+        "A[8, 8] B[8, 16] C[16, 4096] D[4096, 32] in fp32: which order moves the fewest bytes?",
+        choices=tuple(rl.chains.order_text(order) for order in rl.chain_orders(4)),
+        reference=lambda: rl.best_chain_order(_FOUR, "bytes_moved").text,
+        hint=(
+            "the order with the fewest FLOP builds an 8 x 4096 matrix first, and must write it "
+            "and read it back."
+        ),
+    ),
+    NumberQuestion(
+        "chains.strassen",
+        "At which even n does one level of Strassen's scheme first need fewer FLOP than 2 n^3? "
+        "Count its 18 additions.",
+        reference=lambda: _crossover(lambda work: work.flops),
+        tolerance=0,
+        hint="2 n^3 against 7 x 2 (n/2)^3 + 18 (n/2)^2: divide by n^2 / 4.",
+    ),
+    NumberQuestion(
+        "chains.x-lora",
+        "B is [8192, 8], A is [8, 8192], X is [8192, 32]. How many FLOP does the cheaper order of "
+        "BAX take?",
+        unit="MFLOP",
+        reference=lambda: rl.best_chain_order(_LORA).flops,
+        tolerance=0.005,
+        slips=[
+            ("mac-is-flop", lambda: rl.best_chain_order(_LORA).flops / 2),
+        ],
+        hint="keep to the thin middle of 8: A X first.",
+    ),
+    NumberQuestion(
+        "chains.x-moved",
+        "A[1024, 16] B[16, 1024] C[1024, 1024] in bf16, multiplied as A(BC). How many bytes do "
+        "its two products move?",
+        unit="MB",
+        reference=_moved,
+        tolerance=0.005,
+        slips=[
+            ("wrong-width", lambda: _moved("fp32")),
+            ("elements-not-bytes", lambda: _moved("int8")),
+        ],
+        hint=(
+            "five matrices, one of them, BC, twice: written by the first product and read by the "
+            "second."
+        ),
+    ),
+    NumberQuestion(
+        "chains.x-again",
+        "A is [10000, 50]. You need Aᵀ(Ax) for many x, one after the other. From how many x on "
+        "does it take fewer FLOP to compute AᵀA first, once, by a plain product?",
+        reference=lambda: _merge_from(50, 10000, 50),
+        tolerance=0,
+        hint=(
+            "AᵀA costs 2 x 50 x 10,000 x 50 once and 2 x 50 x 50 each time; without it, each x "
+            "costs two passes over A."
+        ),
+        counts="x",
+    ),
+    NumberQuestion(
+        "chains.x-strassen",
+        "Two levels of Strassen's scheme on n = 8192 in bf16, its additions counted as in the "
+        "lesson. At what intensity does that stand?",
+        unit="FLOP/byte",
+        reference=lambda: rl.strassen(8192, 2, "bf16").intensity,
+        slips=[
+            ("wrong-width", lambda: rl.strassen(8192, 2, "fp32").intensity),
+        ],
+        hint=(
+            "the 7 products of the first level are each one level on 4096; rl.strassen counts, "
+            "and so can you."
+        ),
+    ),
+    ChoiceQuestion(
+        "chains.x-affine",
+        "y = W2 (W1 x + b1) + b2, with nothing between the layers but the bias. Can one layer do "
+        "the same for every x?",
+        reference=_merged,
+        choices=("yes", "no"),
+        hint="(W2 W1) x + (W2 b1 + b2): a bias is no nonlinearity.",
+    ),
+    FunctionQuestion(
+        "chains.x-two-orders",
+        "A function: [FLOP of (AB)C, FLOP of A(BC)].",
+        reference=_two_orders,
+        tolerance=1e-6,
+        inputs=lambda: [(2, 3, 4, 5), (4096, 64, 4096, 1)],
+        slips=[
+            ("mac-is-flop", lambda *dims: [flops / 2 for flops in _two_orders(*dims)]),
+        ],
+        hint="AB is [p, r]; BC is [q, t].",
+    ),
+    FunctionQuestion(
+        "chains.x-merge-from",
+        "A function: the fewest columns from which (AB)x, with AB computed once, takes fewer FLOP; "
+        "math.inf where none.",
+        reference=_merge_from,
+        tolerance=1e-9,
+        inputs=lambda: [(50, 10000, 50), (4096, 16, 4096), (2, 2, 2)],
+        hint="once 2pqr, then 2pr each, against 2q (p + r) each; what does each x save?",
+    ),
+    FunctionQuestion(
+        "chains.x-prices",
+        "A function: [FLOP, bytes moved, bytes of the largest intermediate] of an order.",
+        reference=_prices,
+        tolerance=1e-6,
+        inputs=lambda: [
+            ([8, 8, 16, 4096, 32], [[[0, 1], 2], 3], 4),
+            ([8, 8, 16, 4096, 32], [[0, 1], [2, 3]], 2),
+            ([3, 4, 5], [0, 1], 4),
+        ],
+        slips=[
+            ("mac-is-flop", lambda *args: [_prices(*args)[0] / 2, *_prices(*args)[1:]]),
+            (
+                "elements-not-bytes",
+                lambda *args: [
+                    _prices(*args)[0],
+                    *(price / args[2] for price in _prices(*args)[1:]),
+                ],
+            ),
+        ],
+        hint=(
+            "a function that calls itself on both halves and gives back their shape; the result "
+            "of the whole is no intermediate."
+        ),
+    ),
+    FunctionQuestion(
+        "chains.x-fewest-bytes",
+        "A function: the fewest bytes that any order of the chain moves.",
+        reference=_fewest_bytes,
+        tolerance=1e-6,
+        inputs=lambda: [
+            ([8, 8, 16, 4096, 32], 4),
+            ([30, 35, 15, 5, 10, 20, 25], 2),
+            ([3, 4, 5], 4),
+        ],
+        slips=[
+            ("elements-not-bytes", lambda dims, s: _fewest_bytes(dims, s) / s),
+        ],
+        hint="the lesson's recipe with another price: three matrices for each product.",
+    ),
+    FunctionQuestion(
+        "chains.x-strassen-from",
+        "A function: the smallest even n at which one level of Strassen's scheme is faster under "
+        "the roof.",
+        reference=_strassen_from,
+        tolerance=1e-9,
+        inputs=lambda: [(2, 989.4e12, 3350e9), (4, 20e12, 1.99e12), (4, 1e12, 2e12)],
+        hint=(
+            "it moves 6.25 times the bytes: where is it compute-bound, and can it win where it is "
+            "not?"
+        ),
+    ),
+]

@@ -1,0 +1,350 @@
+"""Questions on measured points under the roof."""
+
+import math
+
+import numpy as np
+
+import roofline_lib as rl
+from roofline_lib import measuring
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.questions.shared import PRECISION_OF_WIDTH, smallest_whole
+
+_H200 = rl.machine("H200 SXM")
+_LAYER = rl.gemm(64, 16384, 4096, "bf16")
+_TILES = rl.tile_count(2560, 2560, 128)
+# into the SMs; C goes the other way
+_CROSSED = rl.tiled_gemm(2048, 2048, 2048, 64, "bf16").bytes_moved - 2 * 2048**2
+_REPEATS = np.array([27.6, 27.4, 27.7, 27.5, 95.0, 27.6, 27.9]) * 1e-6
+
+
+def _at_its_clock(worth=2):
+    """Percent of the bf16 peak at 1.46 GHz that the 12288-cube in 5.452 ms is."""
+    return (
+        100
+        * worth
+        / 2
+        * rl.gemm(12288, 12288, 12288, "bf16").flops
+        / 5.452e-3
+        / rl.peak_flops(132, 2048, 1.46e9)
+    )
+
+
+def _floor(of_the_peak=False):
+    """Percent of attainable at best where 2.62 µs come on top of the roof's time of a 512-cube."""
+    limit = rl.bound(rl.gemm(512, 512, 512, "bf16"), _H200, "bf16")
+    return 100 * (limit.compute_time if of_the_peak else limit.time) / (limit.time + 2.62e-6)
+
+
+def _panel_traffic(m, n, k, element_bytes, tile):
+    """Bytes of A and B that tiles fetch."""
+    return (
+        rl.tiled_gemm(m, n, k, tuple(tile), PRECISION_OF_WIDTH[element_bytes]).bytes_moved
+        - element_bytes * m * n
+    )
+
+
+def _apart(counted, moved):
+    return abs(math.log(moved / counted))
+
+
+def _stranger():
+    """The side, in steps of 8, that fits the counted bytes beside a side of 128."""
+    return float(
+        min(
+            range(8, 1024, 8),
+            key=lambda side: _apart(0.8053e9, _panel_traffic(4096, 4096, 4096, 1, (128, side))),
+        )
+    )
+
+
+def _shortest():
+    """The factor of a recorded point that takes most, of three."""
+    record = measuring.load("h200_a1")
+    (point,) = (
+        p
+        for p in record["points"]
+        if p["family"] == "gemm_m" and p["precision"] == "bf16" and p["shape"]["m"] == 256
+    )
+    factors = measuring.explain(
+        point, _H200, rl.Machine.from_record(record), measuring.launch_floor(record, "bf16")
+    )
+    return min(("clock", "waves", "latency"), key=factors.get)
+
+
+def _efficiencies(flops, bytes_moved, seconds, peak, sheet_clock, clock, bandwidth):
+    limits = [
+        rl.Bound(rl.Work(flops, bytes_moved), flat, bandwidth)
+        for flat in (peak, peak / sheet_clock * clock)
+    ]
+    return [limit.time / float(np.median(seconds)) for limit in limits]
+
+
+def _speed_up(before, after):
+    """By counting, for every repeat in the middle of one list, which in the other are shorter."""
+    middles = [
+        np.sort(seconds)[len(seconds) // 4 :][: len(seconds) - 2 * (len(seconds) // 4)]
+        for seconds in (before, after)
+    ]
+    shorter = np.less.outer(*middles)
+    apart = shorter.all() or np.greater.outer(*middles).all()
+    return float(np.median(before) / np.median(after)) if apart else 1.0
+
+
+def _smallest_side(share, latency, element_bytes, peak, bandwidth):
+    def reaches(n):
+        time = rl.Bound(rl.gemm(n, n, n, PRECISION_OF_WIDTH[element_bytes]), peak, bandwidth).time
+        return time >= share * (time + latency)
+
+    return smallest_whole(reaches)
+
+
+def _tile_behind(m, n, k, element_bytes, counted, candidates):
+    return min(
+        candidates, key=lambda tile: _apart(counted, _panel_traffic(m, n, k, element_bytes, tile))
+    )
+
+
+def _fewest_lists(nodes, node_bytes, sector, latency, bandwidth):
+    sectors = -(-node_bytes // sector)
+    limit = rl.Bound(rl.Work(0, nodes * sectors * sector), 1.0, bandwidth).memory_time
+    return (
+        float(smallest_whole(lambda lists: -(-nodes // lists) * latency <= limit))
+        if latency <= limit
+        else math.inf
+    )
+
+
+QUESTIONS = [
+    NumberQuestion(
+        "measured.clock",
+        "Each of an H200's 132 SMs can do 4096 FLOP a cycle in bf16. Under load the clock falls "
+        "to 1.5 GHz. What is the peak then?",
+        unit="TFLOP/s",
+        reference=lambda: rl.peak_flops(132, 2048, 1.5e9),
+        tolerance=0.01,
+        slips=[
+            ("clock-nominal", lambda: _H200.peak("bf16")),
+            ("mac-is-flop", lambda: rl.peak_flops(132, 2048, 1.5e9, 1)),
+        ],
+        hint="units x FLOP a cycle x clock.",
+    ),
+    NumberQuestion(
+        "measured.efficiency",
+        "[64, 4096] @ [4096, 16384] in bf16 takes 40 µs on an H200. How many percent of "
+        "attainable is that, on the sheet's roof?",
+        unit="%",
+        reference=lambda: 100 * rl.bound(_LAYER, _H200, "bf16").time / 40e-6,
+        tolerance=0.01,
+        slips=[
+            ("peak-for-roof", lambda: 100 * _LAYER.flops / 40e-6 / _H200.peak("bf16")),
+        ],
+        hint=(
+            'rl.bound(rl.gemm(64, 16384, 4096, "bf16"), "H200 SXM", "bf16").time is the least time.'
+        ),
+    ),
+    NumberQuestion(
+        "measured.waves",
+        "A 2560 x 2560 result is made of 128 x 128 tiles on 132 SMs. How many percent of the SMs' "
+        "time is used?",
+        unit="%",
+        reference=lambda: 100 * rl.wave_efficiency(_TILES, 132),
+        tolerance=0.005,
+        hint="20 x 20 tiles in waves of 132; the last wave takes as long as a full one.",
+    ),
+    NumberQuestion(
+        "measured.bytes",
+        "Tiles of 64 x 64 in bf16, n = 2048, loaded past L1. The counters saw 60 MB come from "
+        "DRAM. How many percent of the bytes that went into the SMs did L2 have already?",
+        unit="%",
+        reference=lambda: 100 * (1 - 60e6 / _CROSSED),
+        tolerance=0.005,
+        slips=[
+            ("elements-not-bytes", lambda: 100 * (1 - 60e6 / (_CROSSED / 2))),
+        ],
+        hint=(
+            "the rule 2MNK/b numbers says what went into the SMs; the rest of it did not come "
+            "from DRAM."
+        ),
+    ),
+    NumberQuestion(
+        "measured.chains",
+        "A multiply-add takes 4 cycles, at 1.98 GHz. One warp runs 8 independent chains of them. "
+        "How long is one step of all eight?",
+        unit="ns",
+        reference=lambda: max(4, 8) / 1.98e9,
+        tolerance=0.01,
+        slips=[
+            ("latency-for-rate", lambda: 4 / 1.98e9),
+        ],
+        hint=(
+            "a scheduler starts one instruction of a warp in a cycle; whichever takes longer "
+            "counts, waiting or starting."
+        ),
+    ),
+    ChoiceQuestion(
+        "measured.above",
+        "A stream over 20 MB, passed a thousand times, shows 5.6 TB/s on a chip with 4.8 TB/s of "
+        "DRAM bandwidth and 60 MiB of L2. What is the first suspect?",
+        choices=("units", "sparsity", "clock", "cache level", "precision"),
+        reference=lambda: "cache level",
+        hint="where are the 20 MB after the first pass?",
+    ),
+    NumberQuestion(
+        "measured.x-repeats",
+        "Seven repeats of a 2048 x 2048 x 2048 product in bf16 take 27.6, 27.4, 27.7, 27.5, 95.0, "
+        "27.6 and 27.9 µs. What is its rate?",
+        unit="TFLOP/s",
+        reference=lambda: rl.gemm(2048, 2048, 2048).flops / np.median(_REPEATS),
+        tolerance=0.005,
+        slips=[
+            ("mac-is-flop", lambda: rl.gemm(2048, 2048, 2048).flops / 2 / np.median(_REPEATS)),
+        ],
+        hint=(
+            "one of the seven met something else on its way; the mean would hear of it, the "
+            "median does not."
+        ),
+    ),
+    NumberQuestion(
+        "measured.x-at-its-clock",
+        "A product of 12288 x 12288 x 12288 in bf16 takes 5.452 ms while the clock stands at 1.46 "
+        "GHz. What share of the peak at that clock is that?",
+        unit="%",
+        reference=_at_its_clock,
+        tolerance=0.005,
+        slips=[
+            ("mac-is-flop", lambda: _at_its_clock(1)),
+        ],
+        hint="132 x 4096 FLOP a cycle, times the cycles a second that there were.",
+    ),
+    NumberQuestion(
+        "measured.x-floor",
+        "Every kernel takes 2.62 µs on top of the roof's time. What share of attainable can a 512 "
+        "x 512 x 512 product in bf16 reach at best?",
+        unit="%",
+        reference=_floor,
+        slips=[
+            ("peak-for-roof", lambda: _floor(of_the_peak=True)),
+        ],
+        hint="the roof's time is the longer of two; divide it by itself and 2.62 µs.",
+    ),
+    NumberQuestion(
+        "measured.x-stranger",
+        "A library's fp8 product of 4096 x 4096 x 4096 draws 0.8053 GB of A and B from L2 into "
+        "the SMs. One side of its tile is 128. What is the other?",
+        reference=_stranger,
+        tolerance=0.005,
+        hint="1 byte a number: 4096³ (1/128 + 1/b) byte.",
+    ),
+    ChoiceQuestion(
+        "measured.x-shortest",
+        "In the record h200_a1 the lesson's layer in bf16 with 256 rows reaches 60 % of "
+        "attainable. Which of these three factors takes most?",
+        reference=_shortest,
+        choices=("clock", "waves", "latency"),
+        hint=(
+            "measuring.explain gives all five; or move the lesson's explorer to m = 256 and read "
+            "the bars."
+        ),
+    ),
+    FunctionQuestion(
+        "measured.x-efficiencies",
+        "A function: [efficiency under the sheet's roof, the same at the run's clock].",
+        reference=_efficiencies,
+        tolerance=1e-6,
+        inputs=lambda: [
+            (1.374e11, 1.761e8, [208.5e-6], 989e12, 1.83e9, 1.51e9, 4.8e12),
+            (1e9, 1e9, [9, 3, 5], 1e9, 1e9, 9e8, 5e8),
+            (4e9, 1e9, [6, 2, 4, 3], 1e9, 1e9, 1.2e9, 5e8),
+        ],
+        slips=[
+            (
+                "peak-for-roof",
+                lambda flops, moved, seconds, *rest: _efficiencies(flops, 0, seconds, *rest),
+            ),
+            ("mac-is-flop", lambda flops, *rest: _efficiencies(flops / 2, *rest)),
+        ],
+        hint=(
+            "the median of the repeats; the longer of two times over it; then once more with the "
+            "peak at the other clock."
+        ),
+    ),
+    FunctionQuestion(
+        "measured.x-speed-up",
+        "A function: how many times as fast a kernel has become; 1 where the repeats do not show "
+        "it.",
+        reference=_speed_up,
+        tolerance=1e-6,
+        inputs=lambda: [
+            ([10, 11, 12, 40], [8, 7, 9, 8]),
+            ([10, 11, 12, 40], [8, 7, 12, 30]),
+            ([2, 2.1, 2.2], [3, 3.1, 9]),
+        ],
+        hint="sort, cut n // 4 at either end, compare the shortest and longest of what is left.",
+    ),
+    FunctionQuestion(
+        "measured.x-smallest-side",
+        "A function: the smallest n whose product reaches a share of the roof, with a latency on "
+        "top.",
+        reference=_smallest_side,
+        tolerance=1e-9,
+        inputs=lambda: [
+            (0.5, 2.62e-6, 2, 989e12, 4.8e12),
+            (0.9, 2.62e-6, 2, 989e12, 4.8e12),
+            (0.3, 5e-6, 4, 1e14, 1e12),
+        ],
+        slips=[
+            (
+                "mac-is-flop",
+                lambda share, latency, s, peak, bandwidth: _smallest_side(
+                    share, latency, s, 2 * peak, bandwidth
+                ),
+            ),
+            (
+                "forgot-c",
+                lambda share, latency, s, peak, bandwidth: _smallest_side(
+                    share, latency, s, peak, 1.5 * bandwidth
+                ),
+            ),
+        ],
+        hint=(
+            "how long must the roof's time be? It is the longer of 2n³/peak and 3 s n²/bandwidth, "
+            "so one of them is enough."
+        ),
+    ),
+    FunctionQuestion(
+        "measured.x-tile-behind",
+        "A function: the tile whose traffic is nearest to the counted bytes.",
+        reference=_tile_behind,
+        tolerance=1e-9,
+        inputs=lambda: [
+            (4096, 4096, 4096, 2, 1.611e9, [[128, 128], [256, 128], [256, 256]]),
+            (8192, 1024, 512, 2, 1.5e8, [[64, 256], [256, 64], [128, 64]]),
+        ],
+        slips=[
+            (
+                "wrong-width",
+                lambda m, n, k, s, counted, tiles: _tile_behind(m, n, k, s, 2 * counted, tiles),
+            ),
+        ],
+        hint=(
+            "A is read once for each column of tiles, B once for each row of tiles; both counts "
+            "rounded up."
+        ),
+    ),
+    FunctionQuestion(
+        "measured.x-fewest-lists",
+        "A function: the fewest linked lists with which memory's bandwidth, not its latency, "
+        "decides.",
+        reference=_fewest_lists,
+        tolerance=1e-9,
+        inputs=lambda: [
+            (10**8, 24, 32, 600e-9, 4.4e12),
+            (1000, 100, 64, 1e-6, 5e9),
+            (10, 8, 32, 1e-6, 1e12),
+        ],
+        hint=(
+            "how many hops fit into the time of the traffic? Whole ones; then so many nodes may "
+            "stand in one list."
+        ),
+    ),
+]

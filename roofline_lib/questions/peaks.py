@@ -1,0 +1,327 @@
+"""Questions on peaks, counted, nominal and measured."""
+
+import math
+import re
+
+import roofline_lib as rl
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+
+_V100, _A100, _H100, _L4, _4090 = (
+    rl.machine(name) for name in ("V100 SXM2", "A100 80GB SXM", "H100 SXM", "L4", "RTX 4090")
+)
+_EPYC = rl.machine("EPYC 7452")
+_SIDES = r"m(\d+)n(\d+)k(\d+)"
+
+
+def _ruled_out():
+    """What a rate of 21 TFLOP/s on 40 units at 2.4 GHz says about their lanes: counts whose peak is
+    below it cannot be."""
+    possible = [lanes for lanes in (64, 128, 256) if rl.peak_flops(40, lanes, 2.4e9) >= 21e12]
+    return {(64, 128, 256): "nothing", (128, 256): "not 64", (256,): "256"}[tuple(possible)]
+
+
+def _tensor(flops_per_lane=2):
+    """A V100's tensor cores as 8 x 64 lanes an SM."""
+    return rl.peak_flops(_V100.units, 8 * rl.gemm(4, 4, 4).flops / 2, 1.53e9, flops_per_lane)
+
+
+def _macs(worth=2, sparse=1):
+    """Percent of an A100's bf16 peak that 130e12 multiply-adds a second are."""
+    return 100 * worth * 130e12 / (sparse * _A100.peak("bf16"))
+
+
+def _copied(passes=2):
+    """Percent of an L4's counted bandwidth that a copy of 6 GB in 48 ms is."""
+    (memory,) = (level for level in _L4.details["memory"] if level["level"] == "DRAM")
+    return 100 * passes * 6e9 / 48e-3 / rl.memory_bandwidth(memory["clock"], memory["bus_bits"])
+
+
+def _boosted(clock, flops_per_lane=2):
+    """Percent of the fp64 peak of 32 cores with two 256-bit units that 1410 GFLOP/s are."""
+    return 100 * 1410e9 / rl.peak_flops(_EPYC.units, 2 * 256 // 64, clock, flops_per_lane)
+
+
+def _explained():
+    """How much of a rate above the nominal peak the logged clock accounts for."""
+    logged, needed = 2.58e9, rl.clock_from(88.4e12, _4090.units, 128)
+    return (
+        "all of it"
+        if logged >= needed
+        else "a part of it"
+        if logged > _4090.details["clock"]
+        else "nothing"
+    )
+
+
+def _utilisation(rate, rate_counts, peak, peak_counts, worth=2, sparse=2):
+    shape = re.fullmatch(_SIDES, rate_counts)
+    each = (
+        rl.gemm(*map(int, shape.groups())).flops * worth / 2
+        if shape
+        else {"FLOP": 1, "MAC": worth}[rate_counts]
+    )
+    return each * rate / {"FLOP": peak, "MAC": 2 * peak, "sparse FLOP": peak / sparse}[peak_counts]
+
+
+def _bus_wires(bandwidth, clock, transfers, step):
+    """Chip by chip, until the library's count is enough."""
+    wires = step
+    while rl.memory_bandwidth(clock, wires, transfers) < bandwidth:
+        wires += step
+    return wires
+
+
+def _fewest_lanes(measurements, units, candidates):
+    left = [
+        lanes
+        for lanes in candidates
+        if all(rl.peak_flops(units, lanes, clock) >= rate for rate, clock in measurements)
+    ]
+    return float(min(left)) if left else math.inf
+
+
+def _loop_peak(cores, clock, vector_bits, element_bits, body, ports, starts):
+    multiply_adds, additions, loads = body
+    limits = [
+        limit / count
+        for limit, count in (
+            (ports[0], multiply_adds + additions),
+            (ports[1], loads),
+            (starts, sum(body)),
+        )
+        if count
+    ]
+    return rl.peak_flops(
+        cores,
+        vector_bits / element_bits,
+        clock,
+        flops_per_lane=(2 * multiply_adds + additions) * min(limits),
+    )
+
+
+def _fewest_chains(latency, registers, base, per_chain, most_warps):
+    """Every pair of chains and warps, tried."""
+    enough = [
+        chains
+        for chains in range(1, 256)
+        for warps in range(1, most_warps + 1)
+        if chains * warps >= latency
+        and (base + chains * per_chain) * 32 * warps <= registers
+        and base + chains * per_chain < 256
+    ]
+    return float(min(enough)) if enough else math.inf
+
+
+QUESTIONS = [
+    NumberQuestion(
+        "peaks.count",
+        "An RTX 4090 has 128 SMs of 128 fp32 lanes and a clock of 2.52 GHz. What is its fp32 peak?",
+        unit="TFLOP/s",
+        reference=lambda: rl.peak_flops(128, 128, 2.52e9),
+        slips=[
+            ("mac-is-flop", lambda: rl.peak_flops(128, 128, 2.52e9, 1)),
+        ],
+        hint="units x lanes x FLOP per lane x clock.",
+    ),
+    NumberQuestion(
+        "peaks.clock",
+        "An RTX 3090 (82 SMs, 128 fp32 lanes each, nominal clock 1.695 GHz) is measured at 37.0 "
+        "TFLOP/s in fp32, more than its nominal 35.6. At which clock, at least, did it run?",
+        unit="GHz",
+        reference=lambda: rl.clock_from(37.0e12, 82, 128),
+        slips=[
+            ("mac-is-flop", lambda: rl.clock_from(37.0e12, 82, 128, 1)),
+            ("clock-nominal", lambda: rl.machine("RTX 3090").details["clock"]),
+        ],
+        hint="divide the rate by units x lanes x 2.",
+    ),
+    NumberQuestion(
+        "peaks.cpu",
+        "A CPU has 8 cores; each has two FMA units on 256-bit vectors, at 3.0 GHz. What is its "
+        "fp32 peak?",
+        unit="GFLOP/s",
+        reference=lambda: rl.peak_flops(8, 2 * 256 // 32, 3.0e9),
+        slips=[
+            ("mac-is-flop", lambda: rl.peak_flops(8, 2 * 256 // 32, 3.0e9, 1)),
+            ("wrong-width", lambda: rl.peak_flops(8, 2 * 256 // 64, 3.0e9)),
+        ],
+        hint="an fp32 number takes 32 of the 256 bits.",
+    ),
+    NumberQuestion(
+        "peaks.headline",
+        "A dense bf16 product runs at 620 TFLOP/s on an H100 SXM, whose sheet prints 1979 TFLOP/s "
+        "with 2:4 sparsity. What share of the peak is that?",
+        unit="%",
+        reference=lambda: 100 * 620e12 / _H100.peak("bf16"),
+        slips=[
+            ("sparse-peak", lambda: 100 * 620e12 / (2 * _H100.peak("bf16"))),
+            ("wrong-chip", lambda: 100 * 620e12 / rl.machine("H100 PCIe").peak("bf16")),
+        ],
+        hint="dense work is held against the dense peak.",
+    ),
+    NumberQuestion(
+        "peaks.sums",
+        "An fp16 product that keeps its sums in fp32 runs at 160 TFLOP/s on an RTX 4090. What "
+        "share of the peak for such products is that? The catalogue has both fp16 peaks.",
+        unit="%",
+        reference=lambda: 100 * 160e12 / _4090.peak("fp16", accumulate="fp32"),
+        slips=[
+            ("accumulate-width", lambda: 100 * 160e12 / _4090.peak("fp16", accumulate="fp16")),
+        ],
+        hint='rl.machine("RTX 4090").peak("fp16", accumulate="fp32")',
+    ),
+    ChoiceQuestion(
+        "peaks.lanes",
+        "A chip of 40 units reaches 21 TFLOP/s in fp32 while its clock reads 2.4 GHz. You "
+        "hesitate between 64, 128 and 256 lanes a unit. What does the measurement settle?",
+        choices=("nothing", "not 64", "256"),
+        reference=_ruled_out,
+        hint=(
+            "A count whose peak lies below the measurement cannot be right. A count whose peak "
+            "lies above it can."
+        ),
+    ),
+    NumberQuestion(
+        "peaks.x-tensor",
+        "Each of a V100's 80 SMs has 8 tensor cores, and each of those multiplies two 4 x 4 fp16 "
+        "matrices in every cycle, at 1.53 GHz. What is the peak?",
+        unit="TFLOP/s",
+        reference=_tensor,
+        tolerance=0.005,
+        slips=[
+            ("mac-is-flop", lambda: _tensor(1)),
+        ],
+        hint="4 x 4 results of 4 multiply-adds, 2 FLOP each.",
+    ),
+    NumberQuestion(
+        "peaks.x-macs",
+        "A dense bf16 product runs at 130 T multiply-adds a second on an A100 80GB SXM. Its sheet "
+        "prints 624 TFLOP/s with 2:4 sparsity. What share of the peak is that?",
+        unit="%",
+        reference=_macs,
+        slips=[
+            ("mac-is-flop", lambda: _macs(worth=1)),
+            ("sparse-peak", lambda: _macs(sparse=2)),
+        ],
+        hint="FLOP on both sides, and no zeros on either: two corrections.",
+    ),
+    NumberQuestion(
+        "peaks.x-copy",
+        "An L4 has 192 memory wires and a memory clock of 6250 MHz, two transfers a cycle. "
+        "Copying an array of 6 GB takes 48 ms. What share of the counted bandwidth is that?",
+        unit="%",
+        reference=_copied,
+        slips=[
+            ("forgot-c", lambda: _copied(passes=1)),
+        ],
+        hint="a copy reads its array and writes it.",
+    ),
+    NumberQuestion(
+        "peaks.x-boost",
+        "An EPYC 7452 has 32 cores, two FMA units on 256 bits each, and a nominal clock of 2.35 "
+        "GHz. A product in fp64 runs at 1410 GFLOP/s; the clock was logged at 2.90 GHz. What "
+        "share of the peak at that clock is that?",
+        unit="%",
+        reference=lambda: _boosted(2.9e9),
+        slips=[
+            ("clock-nominal", lambda: _boosted(_EPYC.details["clock"])),
+            ("mac-is-flop", lambda: _boosted(2.9e9, 1)),
+        ],
+        hint="cores x units x numbers in a vector x 2 x the clock that it ran at.",
+    ),
+    ChoiceQuestion(
+        "peaks.x-explained",
+        "An RTX 4090 (128 SMs of 128 lanes, nominal 2.52 GHz and 82.6 TFLOP/s) is measured at "
+        "88.4 TFLOP/s in fp32 while its clock reads 2.58 GHz. How much of the excess does the "
+        "clock explain?",
+        reference=_explained,
+        choices=("all of it", "a part of it", "nothing"),
+        hint="solve for the clock that 88.4 TFLOP/s need; compare with the log.",
+    ),
+    FunctionQuestion(
+        "peaks.x-utilisation",
+        "A function: the share of the dense peak, whatever rate and peak count.",
+        reference=_utilisation,
+        tolerance=1e-6,
+        inputs=lambda: [
+            (130e12, "MAC", 624e12, "sparse FLOP"),
+            (44e9, "m16n8k32", 1979e12, "sparse FLOP"),
+            (10e12, "FLOP", 12e12, "MAC"),
+        ],
+        slips=[
+            ("mac-is-flop", lambda *args: _utilisation(*args, worth=1)),
+            ("sparse-peak", lambda *args: _utilisation(*args, sparse=1)),
+        ],
+        hint=(
+            "turn both into FLOP first: a MAC is 2, an instruction 2mnk, of a sparse headline "
+            "half is done."
+        ),
+    ),
+    FunctionQuestion(
+        "peaks.x-bus-wires",
+        "A function: the fewest wires, a multiple of `step`, that deliver the bandwidth.",
+        reference=_bus_wires,
+        tolerance=1e-9,
+        inputs=lambda: [(1555e9, 1215e6, 2, 1024), (1.6e12, 1215e6, 2, 1024), (448e9, 14e9, 2, 32)],
+        hint=(
+            "clock x transfers bits a second on each wire, 8 bits a byte; round up to whole chips."
+        ),
+    ),
+    FunctionQuestion(
+        "peaks.x-fewest-lanes",
+        "A function: the smallest lane count that no run rules out; math.inf where none is left.",
+        reference=_fewest_lanes,
+        tolerance=1e-9,
+        inputs=lambda: [
+            ([[25.423e12, 2.79e9]], 36, [256, 64, 128]),
+            ([[25.423e12, 2.79e9], [12e12, 1.1e9]], 36, [256, 64, 128]),
+            ([[30e12, 1e9]], 36, [64, 128, 256]),
+        ],
+        slips=[
+            (
+                "mac-is-flop",
+                lambda runs, units, lanes: _fewest_lanes(
+                    [[2 * rate, clock] for rate, clock in runs], units, lanes
+                ),
+            ),
+        ],
+        hint=(
+            "each run needs at least rate / (units x 2 x clock) lanes; the most demanding run "
+            "decides."
+        ),
+    ),
+    FunctionQuestion(
+        "peaks.x-loop-peak",
+        "A function: FLOP/s of a loop whose instructions share the ports of a core.",
+        reference=_loop_peak,
+        tolerance=1e-6,
+        inputs=lambda: [
+            (32, 2.35e9, 256, 64, [1, 0, 2], [2, 2], 4),
+            (8, 3e9, 512, 32, [4, 1, 1], [2, 2], 4),
+            (1, 3e9, 256, 32, [2, 2, 3], [3, 3], 4),
+        ],
+        slips=[
+            (
+                "mac-is-flop",
+                lambda cores, clock, bits, element, body, *rest: (
+                    _loop_peak(cores, clock, bits, element, body, *rest)
+                    * (body[0] + body[1])
+                    / (2 * body[0] + body[1])
+                ),
+            ),
+        ],
+        hint="three times for one round, in cycles: arithmetic, loads, starts. The longest counts.",
+    ),
+    FunctionQuestion(
+        "peaks.x-fewest-chains",
+        "A function: the fewest chains per thread with which the lanes are full; math.inf where "
+        "none are.",
+        reference=_fewest_chains,
+        tolerance=1e-9,
+        inputs=lambda: [(24, 16384, 40, 16, 12), (4, 16384, 32, 4, 16), (40, 8192, 80, 20, 8)],
+        hint=(
+            "for each number of chains: how many whole warps fit, and is the product enough? The "
+            "first that is, not the best."
+        ),
+    ),
+]

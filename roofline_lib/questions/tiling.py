@@ -1,0 +1,311 @@
+"""Questions on tiling."""
+
+import math
+
+import roofline_lib as rl
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.questions.shared import HOUSE, PRECISION_OF_WIDTH, smallest_whole
+
+_LEAST = {
+    "yes, tiles add reuse": False,
+    "no, 3n² is the most reuse there is": True,
+    "only with a large cache": False,
+}
+_LEVELS = {
+    "DRAM and L2": "which-memory",
+    "L2 and shared memory": "",
+    "shared memory and registers": "",
+}
+
+
+def _rectangle(precision, with_c):
+    """2048 x 2048 x 256 in 64 x 64 tiles; C written `with_c` times."""
+    width = rl.bytes_per_element(precision)
+    return (
+        rl.tiled_gemm(2048, 2048, 256, 64, precision).bytes_moved + (with_c - 1) * width * 2048**2
+    )
+
+
+def _useful(waves=True):
+    tile, units = 128, rl.machine("A100 40GB SXM").units
+    shares = (
+        rl.tile_efficiency(1100, 1100, tile),
+        rl.wave_efficiency(rl.tile_count(1100, 1100, tile), units),
+    )
+    return 100 * shares[0] * (shares[1] if waves else 1)
+
+
+def _best(fast_elements, width):
+    """Intensity that no schedule of a very large product passes."""
+    n = 2.0**20
+    return 2 * n**3 / (width * rl.io_lower_bound(n, n, n, fast_elements))
+
+
+def _square_tiles(m, n, k, b):
+    return rl.tiled_gemm(m, n, k, b).bytes_moved
+
+
+def _panels(tile):
+    """Bytes of A and B alone that a large fp32 product moves with such tiles."""
+    return rl.tiled_gemm(4096, 4096, 4096, tile).bytes_moved - 4 * 4096**2
+
+
+def _least_memory(element_bytes, intensity=150):
+    """Bytes of fast memory without which no schedule of a very large product reaches
+    `intensity`."""
+    n = 2.0**22
+    return element_bytes * smallest_whole(
+        lambda fast: 2 * n**3 >= intensity * element_bytes * rl.io_lower_bound(n, n, n, fast)
+    )
+
+
+def _filled(tiles=None):
+    """Percent of the waves' places on 132 SMs that 128 x 256 tiles of a 3000 x 3000 matrix fill."""
+    whole = rl.tile_count(3000, 3000, (128, 256))
+    return 100 * rl.wave_efficiency(whole, 132) * (tiles or whole) / whole
+
+
+def _larger():
+    """What tiles of 192 instead of 128 do to the roof's time of the lesson's product."""
+    old, new = (
+        rl.bound(rl.tiled_gemm(4096, 4096, 4096, b), HOUSE, "fp32").time for b in (128, 192)
+    )
+    return {1.0: "the same", 1.5: "a third less", 2.0: "half"}[old / new]
+
+
+def _traffic(m, n, k, tile_m, tile_n, element_bytes):
+    return rl.tiled_gemm(m, n, k, (tile_m, tile_n), PRECISION_OF_WIDTH[element_bytes]).bytes_moved
+
+
+def _narrowest(tile_m, element_bytes, ridge_point):
+    """Through the library's count for one tile and k = 1, less C's own bytes."""
+
+    def reaches(tile_n):
+        one = rl.tiled_gemm(tile_m, tile_n, 1, (tile_m, tile_n), PRECISION_OF_WIDTH[element_bytes])
+        return one.flops >= ridge_point * (one.bytes_moved - element_bytes * tile_m * tile_n)
+
+    return float(smallest_whole(reaches)) if reaches(2**30) else math.inf
+
+
+def _largest(fast_bytes, depth, element_bytes):
+    return (
+        smallest_whole(
+            lambda b: (
+                rl.tile_memory(b, PRECISION_OF_WIDTH[element_bytes], tile_k=depth) > fast_bytes
+            )
+        )
+        - 1
+    )
+
+
+def _fastest(m, n, k, element_bytes, tiles, peak, bandwidth, units, waste=True):
+    def time(tile):
+        limit = rl.Bound(
+            rl.tiled_gemm(m, n, k, tile, PRECISION_OF_WIDTH[element_bytes]), peak, bandwidth
+        )
+        useful = (
+            rl.tile_efficiency(m, n, tile) * rl.wave_efficiency(rl.tile_count(m, n, tile), units)
+            if waste
+            else 1
+        )
+        return max(limit.memory_time, limit.compute_time / useful)
+
+    return min(map(time, tiles))
+
+
+QUESTIONS = [
+    NumberQuestion(
+        "tiling.traffic",
+        "C[2048, 2048] = A[2048, 256] @ B[256, 2048] in bf16 with 64 x 64 tiles. How many bytes "
+        "cross, C's own counted?",
+        unit="MB",
+        reference=lambda: _rectangle("bf16", 1),
+        tolerance=0.005,
+        slips=[
+            ("forgot-c", lambda: _rectangle("bf16", 0)),
+            ("read-c", lambda: _rectangle("bf16", 2)),
+            ("wrong-width", lambda: _rectangle("fp32", 1)),
+            ("elements-not-bytes", lambda: _rectangle("bf16", 1) / 2),
+        ],
+        hint=(
+            "A is read once for each of the 32 columns of tiles, B once for each of the 32 rows "
+            "of tiles, C is written once."
+        ),
+    ),
+    NumberQuestion(
+        "tiling.best",
+        "An SM of a T4 has 64 KiB of fast memory. What fp32 intensity can no schedule of a large "
+        "product pass?",
+        unit="FLOP/byte",
+        reference=lambda: _best(rl.machine("T4").capacity("shared memory") / 4, 4),
+        slips=[
+            ("elements-not-bytes", lambda: _best(rl.machine("T4").capacity("shared memory"), 4)),
+        ],
+        hint="the square root of S over s, and S counts elements.",
+    ),
+    NumberQuestion(
+        "tiling.useful",
+        "A 1100 x 1100 product runs in 128 x 128 tiles on an A100 (108 SMs). What share of its "
+        "multiply-adds is useful?",
+        unit="%",
+        reference=_useful,
+        slips=[
+            ("forgot-waves", lambda: _useful(waves=False)),
+        ],
+        hint="two shares multiply: the area inside C, and the busy SMs of the waves.",
+    ),
+    ChoiceQuestion(
+        "tiling.smaller",
+        "Can tiling make a matrix compute-bound that is too small for it by the 3n² count?",
+        choices=tuple(_LEAST),
+        reference=lambda: next(c for c, right in _LEAST.items() if right),
+        slips=[
+            ("no-reuse-is-best", lambda: next(iter(_LEAST))),
+        ],
+        hint="Read once, written once: no schedule moves less.",
+    ),
+    ChoiceQuestion(
+        "tiling.level",
+        "On a real GPU a kernel keeps its tiles in shared memory and registers. Between which two "
+        "do its b/s bytes cross?",
+        choices=tuple(_LEVELS),
+        reference=lambda: "L2 and shared memory",
+        slips=[(slip, lambda choice=choice: choice) for choice, slip in _LEVELS.items() if slip],
+        hint="The tile's own memory and the level below it.",
+    ),
+    FunctionQuestion(
+        "tiling.function",
+        "Write a function of m, n, k, b that gives the bytes moved by b x b tiles in fp32, C and "
+        "ragged edges counted.",
+        reference=_square_tiles,
+        tolerance=1e-6,
+        inputs=lambda: [(100, 90, 70, 16), (257, 257, 64, 128), (4096, 4096, 4096, 128)],
+        slips=[
+            ("forgot-c", lambda m, n, k, b: _square_tiles(m, n, k, b) - 4 * m * n),
+            ("elements-not-bytes", lambda m, n, k, b: _square_tiles(m, n, k, b) / 4),
+            ("ragged-edge", lambda m, n, k, b: 4 * (2 * m * n * k / b + m * n)),
+        ],
+        hint="A is read ceil(n/b) times, B ceil(m/b) times.",
+    ),
+    NumberQuestion(
+        "tiling.x-rectangle",
+        "Tiles of 64 x 256 keep as many sums as tiles of 128 x 128. How many times the traffic of "
+        "A and B do they cause?",
+        reference=lambda: _panels((64, 256)) / _panels(128),
+        hint="work goes with the area, traffic with the perimeter.",
+        counts="times",
+    ),
+    NumberQuestion(
+        "tiling.x-panels",
+        "A 128 x 128 tile in bf16: sums in fp32, panels 32 deep, two of A and two of B. How much "
+        "fast memory does it take?",
+        unit="KiB",
+        reference=lambda: rl.tile_memory(128, "bf16", tile_k=32),
+        tolerance=0.005,
+        slips=[
+            ("wrong-width", lambda: rl.tile_memory(128, "fp32", tile_k=32)),
+            (
+                "elements-not-bytes",
+                lambda: rl.tile_memory(128, "int8", tile_k=32, sums="int8"),
+            ),
+        ],
+        hint=(
+            "4 byte for each of 128 x 128 sums; a panel is 128 x 32 numbers of 2 byte, and there "
+            "are four."
+        ),
+    ),
+    NumberQuestion(
+        "tiling.x-least-memory",
+        "The house chip's bf16 ridge point is 150. How much fast memory must an SM have, so that "
+        "any schedule of a very large product at all can reach it? Nothing lies between that "
+        "memory and DRAM.",
+        unit="kB",
+        reference=lambda: _least_memory(2),
+        slips=[
+            ("elements-not-bytes", lambda: _least_memory(2) / 2),
+            ("wrong-width", lambda: _least_memory(4)),
+        ],
+        hint=(
+            "with room for S numbers the intensity is at most √S/s; and then S numbers are how "
+            "many bytes?"
+        ),
+    ),
+    NumberQuestion(
+        "tiling.x-waves",
+        "A 3000 x 3000 result in 128 x 256 tiles, on 132 SMs. What share of the waves' places is "
+        "filled?",
+        unit="%",
+        reference=_filled,
+        slips=[
+            ("ragged-edge", lambda: _filled(3000 / 128 * 3000 / 256)),
+        ],
+        hint="24 rows of tiles, 12 in each; then count the waves.",
+    ),
+    ChoiceQuestion(
+        "tiling.x-larger-tile",
+        "With 128 x 128 tiles the 4096-cube is compute-bound in fp32 on the house chip. Tiles of "
+        "192 x 192 move a third less. What does the roof say of the least time: a third less, "
+        "half, or the same?",
+        reference=_larger,
+        choices=("a third less", "half", "the same"),
+        hint="nobody waits for traffic any more, so less of it buys nothing.",
+    ),
+    FunctionQuestion(
+        "tiling.x-traffic",
+        "A function: the bytes that tile_m x tile_n tiles move, C and ragged edges counted.",
+        reference=_traffic,
+        tolerance=1e-6,
+        inputs=lambda: [
+            (100, 90, 70, 32, 16, 4),
+            (257, 300, 64, 128, 256, 2),
+            (4096, 4096, 4096, 128, 64, 4),
+        ],
+        slips=[
+            ("forgot-c", lambda m, n, k, *rest: _traffic(m, n, k, *rest) - rest[2] * m * n),
+            ("read-c", lambda m, n, k, *rest: _traffic(m, n, k, *rest) + rest[2] * m * n),
+            ("elements-not-bytes", lambda *args: _traffic(*args) / args[5]),
+            (
+                "ragged-edge",
+                lambda m, n, k, tile_m, tile_n, s: s * m * n * (k / tile_m + k / tile_n + 1),
+            ),
+        ],
+        hint="A is read once for each column of tiles, B once for each row of tiles.",
+    ),
+    FunctionQuestion(
+        "tiling.x-narrowest",
+        "A function: the narrowest tile_n that reaches the ridge point beside this tile_m; "
+        "math.inf where none does.",
+        reference=_narrowest,
+        tolerance=1e-9,
+        inputs=lambda: [(32, 4, 10), (200, 2, 150), (20, 4, 10)],
+        hint=(
+            "set 2 tile_m tile_n / (s (tile_m + tile_n)) equal to the ridge point and solve; mind "
+            "the sign of what you divide by."
+        ),
+    ),
+    FunctionQuestion(
+        "tiling.x-largest",
+        "A function: the side of the largest square tile that fits, with double buffering; 0 "
+        "where none does.",
+        reference=_largest,
+        tolerance=1e-9,
+        inputs=lambda: [(228 * 1024, 32, 2), (98304, 32, 2), (10, 1, 2)],
+        hint=(
+            "4 b² byte of sums, and four panels of b x depth numbers; a tile that just fits, fits."
+        ),
+    ),
+    FunctionQuestion(
+        "tiling.x-fastest",
+        "A function: the least seconds of the fastest of these tiles, edges and waves counted.",
+        reference=_fastest,
+        tolerance=1e-6,
+        inputs=lambda: [
+            (4096, 4096, 4096, 4, [[128, 128], [240, 240]], 20e12, 2e12, 132),
+            (1000, 300, 5000, 2, [[64, 64], [128, 256], [256, 128]], 300e12, 2e12, 108),
+        ],
+        hint=(
+            "for each tile the longer of two times; an SM without a tile and a tile's part "
+            "outside C take as long as the rest."
+        ),
+    ),
+]
