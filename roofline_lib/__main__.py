@@ -6,7 +6,7 @@ from importlib import import_module
 
 COMMANDS = {
     "course": ("roofline_lib.course.command", "open the lessons in JupyterLab, on your own copies"),
-    "measure": ("roofline_lib.measuring", "time this machine and write a record"),
+    "measure": ("roofline_lib.measuring.command", "time this machine and write a record"),
     "grade": ("roofline_lib.grading.command", "mark a class's notebooks"),
     "machines": ("roofline_lib.catalogue_text", "print the catalogue of chips, with sources"),
 }

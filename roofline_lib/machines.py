@@ -90,21 +90,6 @@ class Machine:
         }.items():
             object.__setattr__(self, name, dict(value))
 
-    @classmethod
-    def from_record(cls, record):
-        """The roofs that a machine kept up, from its measurement record (`roofline_lib.measuring`):
-        its best rates and bandwidths."""
-        found, kept_up = record["machine"], record["sustained"]
-        return cls(
-            f"{found['name']}, measured",
-            kept_up["peaks"],
-            kept_up["bandwidths"],
-            found["capacities"],
-            units=found["units"],
-            kind=found["kind"],
-            unit_name=found["unit_name"],
-        )
-
     @property
     def precisions(self):
         """The precisions that have a peak here."""

@@ -482,15 +482,14 @@ SLIPS["07_measured"] = {
 }
 
 RECORD = measuring.load("h200_a1")
-KEPT_UP = rl.Machine.from_record(RECORD)
+KEPT_UP = measuring.sustained_roof(RECORD)
 
 
 def point(family, precision, **shape):
     return next(
         p
-        for p in RECORD["points"]
-        if (p["family"], p["precision"]) == (family, precision)
-        and shape.items() <= p["shape"].items()
+        for p in RECORD.select(family, precision=precision)
+        if shape.items() <= p.shape.sizes.items()
     )
 
 
@@ -500,15 +499,8 @@ WHY = [
     measuring.explain(p, H200, KEPT_UP, measuring.launch_floor(RECORD, "bf16"))
     for p in (CUBES[1024], LAYER)
 ]
-SMALL, BIG, NARROW = (
-    CUBES[1024]["seconds"]["median"],
-    LAYER["seconds"]["median"],
-    LAYER_8["seconds"]["median"],
-)
-BATCHED, MORE_POWER = (
-    8 * SMALL / CUBES[2048]["seconds"]["median"],
-    CUBES[1024]["clock"] / LAYER["clock"],
-)
+SMALL, BIG, NARROW = CUBES[1024].seconds, LAYER.seconds, LAYER_8.seconds
+BATCHED, MORE_POWER = 8 * SMALL / CUBES[2048].seconds, CUBES[1024].clock / LAYER.clock
 PROSE["07_measured"] = lambda f: [
     "makes {:.3f} and {:.3f}".format(
         *f["efficiencies"](2 * 1024 * 4096 * 16384, 0, [208.5e-6], 989e12, 1.83e9, 1.51e9, 4.8e12)
@@ -521,8 +513,8 @@ PROSE["07_measured"] = lambda f: [
     f"makes `{f['tile_behind'](4096, 4096, 4096, 2, 1.611e9, [[128, 128], [256, 128], [256, 256]])}`",
     f"4.4 TB/s: {f['fewest_lists'](10**8, 24, 32, 600e-9, 4.4e12):,} lists",
     f"where the traffic takes {1e3 * 3.2e9 / 4.4e12:.1f} ms",
-    f"takes {1e6 * SMALL:.2f} µs at {CUBES[1024]['clock'] / 1e9:.2f} GHz, a large one {1e6 * BIG:.1f} µs at {LAYER['clock'] / 1e9:.2f} GHz",
-    f"2048 takes {1e6 * CUBES[2048]['seconds']['median']:.1f} µs",
+    f"takes {1e6 * SMALL:.2f} µs at {CUBES[1024].clock / 1e9:.2f} GHz, a large one {1e6 * BIG:.1f} µs at {LAYER.clock / 1e9:.2f} GHz",
+    f"2048 takes {1e6 * CUBES[2048].seconds:.1f} µs",
     f"says {100 * measuring.efficiency(CUBES[1024], H200):.0f} percent",
     f"ones and {100 * measuring.efficiency(LAYER, H200):.0f} for the large",
     "clock {clock:.2f}, waves {waves:.2f}, latency {latency:.2f}. Their".format(**WHY[0]),

@@ -1,13 +1,12 @@
 """Measuring: the recorded H200s against physics and the model, the format of a record, verdicts,
 and a run of this very machine."""
 
-import copy
+import json
 import re
 import runpy
 import signal
-import subprocess
-import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,10 +15,33 @@ import pytest
 
 import roofline_lib as rl
 from roofline_lib import measuring
-from roofline_lib.explorers.marks import Bar, Point
-from roofline_lib.measuring import clocks, cpu, cuda, gpu, load, measure, recorded, validate
-from roofline_lib.measuring.record import BANDWIDTH_FAMILIES, efficiency, point, settle, sustained
-from roofline_lib.measuring.verdicts import explain, launch_floor, regime, verdict
+from roofline_lib.explorers import marks
+from roofline_lib.measuring import (
+    clocks,
+    command,
+    cpu,
+    cuda,
+    gpu,
+    load,
+    measure,
+    recorded,
+    validate,
+)
+from roofline_lib.measuring.jobs import Job, Pace, Setup, settle
+from roofline_lib.measuring.record import (
+    BANDWIDTH_FAMILIES,
+    PRODUCT_FAMILIES,
+    Chip,
+    Point,
+    ProductShape,
+    Record,
+    Sample,
+    Settings,
+    StreamShape,
+    Timing,
+)
+from roofline_lib.measuring.roofs import counted_peaks, nominal_roof, sustained_by, sustained_roof
+from roofline_lib.measuring.verdicts import efficiency, explain, launch_floor, regime, verdict
 from roofline_lib.tiling import tiled_gemm
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,47 +49,53 @@ SWEEPS, COUNTERS = ("h200_a1", "h200_a2", "h200_b1"), ("h200_counters_a", "h200_
 SHEET = rl.machine("H200 SXM")
 
 
-def points(record, *families, **wanted):
-    """A record's points of these families whose precision or shape is as wanted."""
+def points(record, *families, precision=None, **sizes):
+    """A record's points of these families whose precision and sizes are as wanted."""
     return [
-        p
-        for p in record["points"]
-        if p["family"] in families
-        and all(
-            (p if name == "precision" else p["shape"])[name] == value
-            for name, value in wanted.items()
-        )
+        point
+        for point in record.select(*families, precision=precision)
+        if sizes.items() <= point.shape.sizes.items()
     ]
-
-
-def rate(measured):
-    return measured["flops"] / measured["seconds"]["median"]
 
 
 # --- records
 
 
+def as_stored(name):
+    """The JSON of a record as it lies in its file."""
+    path = ROOT / "roofline_lib" / "data" / "measured" / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("name", recorded())
 def test_a_record_follows_the_schema_and_its_summaries_follow_from_its_repeats(name):
     record = validate(load(name))
-    assert record["finished"]
-    if record["points"]:
-        assert record["sustained"] == sustained(record["points"], record["machine"]["capacities"])
+    assert record.finished
+    assert record.sustained == sustained_by(record.points, record.chip.capacities)
     hangs_together(record)
+
+
+@pytest.mark.parametrize("name", recorded())
+def test_a_record_read_and_written_is_the_same_json(name, tmp_path):
+    """As text, so that 1 and 1.0 differ; the order of the keys says nothing."""
+    stored = json.dumps(as_stored(name), sort_keys=True)
+    assert json.dumps(load(name).to_json(), sort_keys=True) == stored
+    measuring.save(load(name), tmp_path / "again.json")
+    written = json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))
+    assert json.dumps(written, sort_keys=True) == stored
 
 
 def hangs_together(record):
     """Quartiles are those of the repeats; products came from more memory than the last cache holds,
     or from 4096 sets of matrices."""
-    last = max(
-        size for level, size in record["machine"]["capacities"].items() if level.startswith("L")
-    )
-    for p in record["points"]:
-        quartiles = np.quantile(p["repeats"], [0.25, 0.5, 0.75])
-        assert np.allclose([p["seconds"][q] for q in ("q1", "median", "q3")], quartiles, rtol=1e-5)
-        assert len(p["repeats"]) >= record["settings"]["repeats"]
-        if p["family"].startswith("gemm"):
-            assert p["working_set"] >= min(2 * last, 4096 * p["bytes_moved"])
+    last, _ = record.chip.caches[-1]
+    for point in record.points:
+        timing = point.timing
+        quartiles = np.quantile(timing.repeats, [0.25, 0.5, 0.75])
+        assert np.allclose([timing.q1, timing.median, timing.q3], quartiles, rtol=1e-5)
+        assert len(timing.repeats) >= record.settings.repeats
+        if point.family in PRODUCT_FAMILIES:
+            assert point.working_set >= min(2 * last, 4096 * point.work.bytes_moved)
 
 
 @pytest.mark.parametrize(
@@ -82,13 +110,32 @@ def hangs_together(record):
         lambda r: r["points"][0]["repeats"].clear(),
         lambda r: r["points"][0].update(bytes_moved=-1.0),
         lambda r: r["points"][0].update(colour="red"),
+        lambda r: r["points"][0].update(shape={"m": 3}),
     ],
 )
 def test_a_broken_record_is_refused_with_its_place(change):
-    record = copy.deepcopy(load(SWEEPS[0]))
-    change(record)
+    broken = as_stored("cpu_epyc_2_quick")
+    change(broken)
     with pytest.raises(ValueError, match=r"^record, \$"):
-        validate(record)
+        Record.from_json(broken)
+
+
+def test_a_file_of_ones_own_is_checked_when_it_is_read(tmp_path):
+    broken = as_stored("cpu_epyc_2_quick")
+    del broken["machine"]["name"]
+    (tmp_path / "mine.json").write_text(json.dumps(broken), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"^record, \$.machine: 'name' is a required property"):
+        load(tmp_path / "mine.json")
+
+
+def test_what_was_not_recorded_is_none_and_stays_out_of_the_file():
+    """A driver that refuses a figure leaves it out; a clock is written even where it is not known,
+    since the format asks for it."""
+    record = load("cpu_epyc_2_quick")
+    assert record.chip.power_limit is None and record.points[0].clock is None
+    written = validate(replace(record, chip=replace(record.chip, clock=None))).to_json()
+    assert "power_limit" not in written["machine"] and "clock" not in written["points"][0]
+    assert written["machine"]["clock"] is None
 
 
 def test_an_unknown_record_names_the_choices():
@@ -96,42 +143,28 @@ def test_an_unknown_record_names_the_choices():
         load("h300")
 
 
-def test_there_are_enough_points_from_two_cards():
-    assert len({load(name)["machine"]["card"] for name in SWEEPS}) == 2
-    assert sum(len(load(name)["points"]) for name in SWEEPS) >= 800
-    assert sum(len(load(name)["traffic"]) for name in COUNTERS) >= 150
-
-
 # --- the H200, against physics
 
 
 @pytest.mark.parametrize("name", SWEEPS + COUNTERS)
 def test_the_device_is_what_the_catalogue_says(name):
-    chip = load(name)["machine"]
-    assert (chip["units"], chip["clock"], chip["memory_bus_bits"]) == (
-        132,
-        1.98e9,
-        6016,
-    ) and SHEET.units == 132
-    assert rl.memory_bandwidth(chip["memory_clock"], chip["memory_bus_bits"]) == pytest.approx(
-        4.814e12, rel=1e-3
-    )
-    assert chip["capacities"]["L2"] == SHEET.capacity("L2") and chip["capacities"][
-        "shared memory"
-    ] == SHEET.capacity("shared memory")
+    chip = load(name).chip
+    assert (chip.units, chip.clock, chip.memory_bus_bits) == (SHEET.units, 1.98e9, 6016)
+    bus = rl.memory_bandwidth(chip.memory_clock, chip.memory_bus_bits)
+    assert bus == pytest.approx(4.814e12, rel=1e-3)
+    for level in ("L2", "shared memory"):
+        assert chip.capacities[level] == SHEET.capacity(level)
 
 
 @pytest.mark.parametrize("name", SWEEPS)
 def test_no_point_passes_the_roof_that_its_own_clock_allows(name):
     record = load(name)
-    bus = rl.memory_bandwidth(
-        record["machine"]["memory_clock"], record["machine"]["memory_bus_bits"]
-    )
-    for p in record["points"]:
-        per_clock = SHEET.find_peak(p["precision"]).flop_per_clock_per_unit
-        assert rate(p) <= 132 * per_clock * p["clock"]
-        if p["working_set"] >= 2 * SHEET.capacity("L2"):
-            assert p["bytes_moved"] / p["seconds"]["median"] <= bus
+    bus = rl.memory_bandwidth(record.chip.memory_clock, record.chip.memory_bus_bits)
+    for p in record.points:
+        per_clock = SHEET.find_peak(p.precision).flop_per_clock_per_unit
+        assert p.performance <= 132 * per_clock * p.clock
+        if p.working_set >= 2 * SHEET.capacity("L2"):
+            assert p.bandwidth <= bus
         # what stands above the sheet's roof stayed in L2
         assert verdict(p, SHEET).suspects.keys() <= {"cache level"}
 
@@ -139,9 +172,7 @@ def test_no_point_passes_the_roof_that_its_own_clock_allows(name):
 @pytest.mark.parametrize("name", SWEEPS)
 def test_sizes_show_the_cache(name):
     record = load(name)
-    triad = {
-        p["working_set"]: p["bytes_moved"] / p["seconds"]["median"] for p in points(record, "triad")
-    }
+    triad = {p.working_set: p.bandwidth for p in record.select("triad")}
     in_l2, in_dram = max(v for k, v in triad.items() if k < 5e7), triad[max(triad)]
     assert 1.25 * in_dram < in_l2 and 0.85 * 4.8e12 < in_dram < 4.8e12
 
@@ -153,7 +184,7 @@ def test_one_chain_is_latency_and_many_are_throughput(name):
 
     def step(**shape):
         (found,) = points(record, "chain_width", **shape)
-        return found["seconds"]["median"] / steps
+        return found.seconds / steps
 
     alone = {w: step(blocks=1, threads=32, width=w) for w in gpu.WIDTHS}
     assert 4.0 <= alone[1] * 1.98e9 < 4.2  # a multiply-add takes four cycles
@@ -164,39 +195,37 @@ def test_one_chain_is_latency_and_many_are_throughput(name):
     full = 132 * 256 * 1.98e9
     for p in points(record, "chain_width", blocks=132):
         # to each of an SM's four schedulers
-        chains = p["shape"]["width"] * p["shape"]["threads"] / 128
-        assert rate(p) / full == pytest.approx(min(1, chains / 4), rel=0.12), p["shape"]
+        chains = p.shape.width * p.shape.threads / 128
+        assert p.performance / full == pytest.approx(min(1, chains / 4), rel=0.12), p.shape
 
 
 @pytest.mark.parametrize("name", SWEEPS)
 def test_products_climb_from_the_slope_to_a_plateau_that_power_sets(name):
     record = load(name)
-    layer = [rate(p) for p in points(record, "gemm_m", precision="bf16")]
+    layer = [p.performance for p in points(record, "gemm_m", precision="bf16")]
     assert layer[0] < 5e12 and max(layer) > 600e12 and np.all(np.diff(layer[:10]) > 0)
     (ridge,) = points(record, "gemm_n", precision="fp32", n=80)  # the formula puts the ridge at 84
-    assert rate(ridge) < 0.005 * SHEET.peak("fp32")
+    assert ridge.performance < 0.005 * SHEET.peak("fp32")
     (steady,) = points(record, "steady")
     assert (
-        steady["power_capped"] == 1
-        and 1.35e9 < steady["clock"] < 1.6e9
-        and steady["power"] > 0.95 * record["machine"]["power_limit"]
+        steady.power_capped == 1
+        and 1.35e9 < steady.clock < 1.6e9
+        and steady.power > 0.95 * record.chip.power_limit
     )
-    assert 0.6 < rate(steady) / SHEET.peak("bf16") < 0.75
-    assert 0.8 < rate(steady) / (132 * 4096 * steady["clock"]) < 0.95
+    assert 0.6 < steady.performance / SHEET.peak("bf16") < 0.75
+    assert 0.8 < steady.performance / (132 * 4096 * steady.clock) < 0.95
 
 
 @pytest.mark.parametrize("name", SWEEPS)
 def test_the_better_order_of_a_chain_wins_by_less_than_its_flop(name):
     poor, good = points(load(name), "chain_order")
-    assert (poor["label"], good["label"]) == ("(AB)c", "A(Bc)")
-    assert poor["flops"] / good["flops"] == pytest.approx(2080, rel=0.001)
-    assert 10 < poor["seconds"]["median"] / good["seconds"]["median"] < 30
+    assert (poor.label, good.label) == ("(AB)c", "A(Bc)")
+    assert poor.work.flops / good.work.flops == pytest.approx(2080, rel=0.001)
+    assert 10 < poor.seconds / good.seconds < 30
 
 
 def test_two_cards_agree_and_one_card_repeats_itself():
-    first, again, other = (
-        [p["seconds"]["median"] for p in load(name)["points"]] for name in SWEEPS
-    )
+    first, again, other = ([p.seconds for p in load(name).points] for name in SWEEPS)
     same, between = (np.abs(np.divide(x, first) - 1) for x in (again, other))
     assert np.median(same) < 0.005 and np.quantile(same, 0.9) < 0.02
     assert np.median(between) < 0.02 and np.quantile(between, 0.9) < 0.04
@@ -209,51 +238,47 @@ def counted(kernel, **wanted):
     return [
         t
         for name in COUNTERS
-        for t in load(name)["traffic"]
-        if t["kernel"] == kernel and all(t[k] == v for k, v in wanted.items())
+        for t in load(name).traffic
+        if t.kernel == kernel and all(getattr(t, key) == value for key, value in wanted.items())
     ]
 
 
 def panels(t):
     """Bytes of A and B that tiles fetch: the model's count without C."""
-    n = t["n"]
+    n = t.n
     return (
-        tiled_gemm(n, n, n, tuple(t["tile"]), t["precision"]).bytes_moved
-        - rl.bytes_per_element(t["precision"]) * n * n
+        tiled_gemm(n, n, n, t.tile, t.precision).bytes_moved
+        - rl.bytes_per_element(t.precision) * n * n
     )
 
 
 def test_the_crossbar_delivers_what_the_tile_says_to_the_byte():
     rows = counted("tiled", loads="past L1")
-    assert len(rows) == 66 and {tuple(t["tile"]) for t in rows} >= {
-        (b, b) for b in (16, 32, 64, 128, 256)
-    }
+    assert {t.tile for t in rows} >= {(b, b) for b in (16, 32, 64, 128, 256)}
     for t in rows:
-        for repeat in t["repeats"]:
-            assert repeat["l2_to_sm_crossbar"] == pytest.approx(panels(t), rel=2e-4), t
-            assert repeat["sm_to_l2"] == pytest.approx(
-                rl.bytes_per_element(t["precision"]) * t["n"] ** 2, rel=1e-3
+        for repeat in t.repeats:
+            assert repeat.l2_to_sm_crossbar == pytest.approx(panels(t), rel=2e-4), t
+            assert repeat.sm_to_l2 == pytest.approx(
+                rl.bytes_per_element(t.precision) * t.n**2, rel=1e-3
             )
 
 
 def test_l1_saves_a_little_and_the_slices_read_less_than_is_delivered():
     for t in counted("tiled"):
-        for repeat in t["repeats"]:
-            assert repeat["l1_loads"] == pytest.approx(panels(t), rel=2e-4)
-            assert 0.85 * panels(t) < repeat["l2_to_sm_crossbar"] <= panels(t) * 1.0002
-            assert repeat["l2_to_sm"] <= repeat["l2_to_sm_crossbar"] * 1.0002
+        for repeat in t.repeats:
+            assert repeat.l1_loads == pytest.approx(panels(t), rel=2e-4)
+            assert 0.85 * panels(t) < repeat.l2_to_sm_crossbar <= panels(t) * 1.0002
+            assert repeat.l2_to_sm <= repeat.l2_to_sm_crossbar * 1.0002
 
 
 def test_dram_moves_far_less_than_the_tiles_and_never_less_than_the_matrices():
     for t in counted("tiled"):
-        once = 2 * rl.bytes_per_element(t["precision"]) * t["n"] ** 2
-        dram = np.median([repeat["dram_read"] for repeat in t["repeats"]])
+        once = 2 * rl.bytes_per_element(t.precision) * t.n**2
+        dram = t.median.dram_read
         assert once * 0.99 < dram < panels(t)
     for t in counted("tiled", precision="bf16", n=4096):
-        if t["tile"][0] == t["tile"][1]:
-            assert (
-                4 < panels(t) / np.median([repeat["dram_read"] for repeat in t["repeats"]]) < 25
-            ), t["tile"]
+        if t.tile[0] == t.tile[1]:
+            assert 4 < panels(t) / t.median.dram_read < 25, t.tile
 
 
 @pytest.mark.parametrize(
@@ -261,11 +286,11 @@ def test_dram_moves_far_less_than_the_tiles_and_never_less_than_the_matrices():
 )
 def test_a_naive_warp_asks_for_whole_sectors(threads, a_per_step, b_per_step):
     for t in counted("naive", threads=threads):
-        s = rl.bytes_per_element(t["precision"])
+        s = rl.bytes_per_element(t.precision)
         # bytes a warp asks for in one step of k, for 32 multiply-adds
         warp = a_per_step + (b_per_step or 32 * s)
-        for repeat in t["repeats"]:
-            assert repeat["l1_loads"] == pytest.approx(t["n"] ** 3 / 32 * warp, rel=1e-3)
+        for repeat in t.repeats:
+            assert repeat.l1_loads == pytest.approx(t.n**3 / 32 * warp, rel=1e-3)
 
 
 def test_the_order_of_the_loops_shows():
@@ -273,11 +298,11 @@ def test_the_order_of_the_loops_shows():
         quick, slow = (
             np.median(
                 [
-                    r["seconds"]
+                    r.seconds
                     for t in counted(
                         "naive", precision=precision, loads="through L1", threads=threads, n=4096
                     )
-                    for r in t["repeats"]
+                    for r in t.repeats
                 ]
             )
             for threads in ("coalesced", "strided")
@@ -287,18 +312,16 @@ def test_the_order_of_the_loops_shows():
 
 def test_the_librarys_traffic_follows_from_the_tile_in_its_kernels_name():
     for t in counted("library"):
-        sides = re.search(
-            r"(\d+)x(\d+)(?:_|x)", t["function"].split("tilesize")[-1].split("tst_")[-1]
-        )
-        n, s = t["n"], rl.bytes_per_element(t["precision"])
+        sides = re.search(r"(\d+)x(\d+)(?:_|x)", t.function.split("tilesize")[-1].split("tst_")[-1])
+        n, s = t.n, rl.bytes_per_element(t.precision)
         one, other = int(sides[1]), int(sides[2])
         model = s * n * n * (np.ceil(n / one) + np.ceil(n / other))
-        share = np.median([r["l2_to_sm_crossbar"] for r in t["repeats"]]) / model
+        share = t.median.l2_to_sm_crossbar / model
         # its loads go through L1, where neighbouring tiles find what was fetched
-        if t["precision"] == "fp32":
+        if t.precision == "fp32":
             assert 0.75 < share < 1
         else:  # the copy engine brings whole tiles into shared memory
-            assert share == pytest.approx(1, rel=0.03), t["function"]
+            assert share == pytest.approx(1, rel=0.03), t.function
 
 
 def test_the_page_is_what_its_tool_writes():
@@ -315,15 +338,9 @@ def test_the_page_is_what_its_tool_writes():
 def made(
     seconds, flops=2e9, bytes_moved=1e9, family="gemm_n", precision="fp16", working_set=1e12, **more
 ):
-    return point(
-        family,
-        precision,
-        {"n": 1000},
-        rl.Work(flops, bytes_moved),
-        [seconds] * 3,
-        working_set,
-        **more,
-    )
+    shape = StreamShape(1e9) if family in BANDWIDTH_FAMILIES else ProductShape(1000, 1000, 1000)
+    work, timing = rl.Work(flops, bytes_moved), Timing.of([seconds] * 3)
+    return Point(family, precision, shape, work, working_set, timing, **more)
 
 
 CHIP = rl.Machine(
@@ -370,11 +387,8 @@ def test_a_point_above_the_roof_names_its_suspects(measured, suspects):
 def test_the_stream_that_sets_a_roof_stands_on_it():
     """A record keeps six digits of its roofs, so the stream itself may lie above by as much."""
     stream = made(0.3, family="copy", working_set=1e9)
-    roof = sustained([stream, made(1)], {"L3": 1e7})
-    on_it = verdict(
-        stream,
-        rl.Machine("this one", roof["peaks"] | {"fp16": 1e15}, roof["bandwidths"], {"L3": 1e7}),
-    )
+    roof = sustained_by([stream, made(1)], {"L3": 1e7})
+    on_it = verdict(stream, rl.Machine("this one", {"fp16": 1e15}, roof.bandwidths, {"L3": 1e7}))
     assert on_it.ratio > 1 and not on_it.suspects and "100 % of attainable" in str(on_it)
 
 
@@ -403,20 +417,20 @@ def test_regimes(intensity, family, where):
 @pytest.mark.parametrize("name", SWEEPS)
 def test_the_factors_of_a_gap_multiply_to_it_and_explain_tensor_core_products(name):
     record = load(name)
-    kept_up = rl.Machine.from_record(record)
+    kept_up = sustained_roof(record)
     for p in points(record, "gemm_m", "gemm_n"):
-        factors = explain(p, SHEET, kept_up, launch_floor(record, p["precision"]))
+        factors = explain(p, SHEET, kept_up, launch_floor(record, p.precision))
         assert np.prod(list(factors.values())) == pytest.approx(efficiency(p, SHEET), rel=1e-9)
         # from 64 to 16384 and from 0.2 to 80 % of attainable
-        if p["precision"] in ("bf16", "fp16", "fp8"):
-            assert 0.7 < factors["rest"] < 1.3, p["shape"]
+        if p.precision in ("bf16", "fp16", "fp8"):
+            assert 0.7 < factors["rest"] < 1.3, p.shape
 
 
 def test_roofs_from_a_record():
     record = load(SWEEPS[0])
-    kept_up = rl.Machine.from_record(record)
+    kept_up = sustained_roof(record)
     assert kept_up.peak("bf16") == pytest.approx(
-        max(rate(p) for p in points(record, "gemm_m", "gemm_n", precision="bf16")), rel=1e-5
+        max(p.performance for p in points(record, "gemm_m", "gemm_n", precision="bf16")), rel=1e-5
     )
     assert kept_up.units == 132 and kept_up.bandwidth("L2") > kept_up.bandwidth() > 4.3e12
     assert all(efficiency(p, kept_up) < 1.02 for p in points(record, "gemm_m", "gemm_n"))
@@ -427,7 +441,7 @@ def test_a_cache_that_is_no_faster_than_dram_gets_no_figure():
         made(seconds, 0, size, "copy", "fp32", size)
         for size, seconds in ((1e3, 1e-6), (1e6, 1e-5), (1e9, 0.1))
     ]
-    assert sustained(streams, {"L1": 1e4, "L2": 1e7})["bandwidths"] == {"DRAM": 1e10, "L2": 1e11}
+    assert sustained_by(streams, {"L1": 1e4, "L2": 1e7}).bandwidths == {"DRAM": 1e10, "L2": 1e11}
 
 
 def test_dram_is_where_four_caches_pass_between_two_uses_of_a_number():
@@ -435,9 +449,8 @@ def test_dram_is_where_four_caches_pass_between_two_uses_of_a_number():
     after all they touch."""
 
     def level(family, size):
-        return list(
-            sustained([made(1, family=family, working_set=size)], {"L3": 3e7})["bandwidths"]
-        )
+        stream = made(1, family=family, working_set=size)
+        return list(sustained_by([stream], {"L3": 3e7}).bandwidths)
 
     assert level("copy", 12e7 - 32) == level("read", 12e7) == ["DRAM"] and level("copy", 11e7) == []
     assert (
@@ -457,7 +470,7 @@ def test_settle_waits_for_the_warm_up_and_fills_a_block():
         spent.append(count * 0.01)
         return spent[-1]
 
-    count = settle(run, 0.1, 1.0)
+    count = settle(run, Pace(0.1, 1.0, repeats=3))
     assert count * 0.01 >= 0.05 and sum(spent) >= 1.0
 
 
@@ -476,61 +489,69 @@ def test_no_gpu_library_no_gpu(monkeypatch):
         measure("gpu")
 
 
-def start(tmp_path, *arguments):
-    return subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "roofline_lib",
-            "measure",
-            "--device",
-            "cpu",
-            "--quick",
-            "--threads",
-            "1",
-            *arguments,
-        ],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_a_quick_run_gives_a_valid_record_with_a_verdict_on_each_point(tmp_path):
-    run = start(tmp_path, "--out", "mine.json")
-    out, err = run.communicate(timeout=200)
-    assert run.returncode == 0, err
-    record = validate(load(tmp_path / "mine.json"))
+def test_a_quick_run_gives_a_valid_record_with_a_verdict_on_each_point(
+    monkeypatch, tmp_path, capsys
+):
+    """This machine's own caches may be large, and the run with them long: small ones will do."""
+    monkeypatch.setattr(cpu, "_caches", lambda threads: {"L1": 32768.0, "L2": 1048576.0})
+    out = str(tmp_path / "mine.json")
+    asked = ["--device", "cpu", "--quick", "--threads", "1", "--out", out]
+    assert command.main(asked) == 0
+    record = validate(load(out))
     hangs_together(record)
-    assert (
-        record["finished"]
-        and record["command"]
-        == "python -m roofline_lib measure --device cpu --quick --threads 1 --out mine.json"
-    )
-    assert record["settings"]["threads"] == 1 and "threadpoolctl" in record["settings"]["pinned_by"]
-    assert {p["family"] for p in record["points"]} == {
+    assert record.finished
+    assert record.command == "python -m roofline_lib measure " + " ".join(asked)
+    assert record.settings.threads == 1 and "threadpoolctl" in record.settings.pinned_by
+    assert {p.family for p in record.points} == {
         *BANDWIDTH_FAMILIES,
-        "gemm_n",
-        "gemm_m",
+        *PRODUCT_FAMILIES,
         "chain_order",
     }
-    assert {p["precision"] for p in points(record, "gemm_m", "gemm_n")} == {"fp64", "fp32"}
-    assert "fp16" in out and any("fp16" in missing["what"] for missing in record["absent"])
-    kept_up = rl.Machine.from_record(record)
-    assert all(str(verdict(p, kept_up)) for p in record["points"])
+    assert {p.precision for p in record.select(*PRODUCT_FAMILIES)} == {"fp64", "fp32"}
+    said = capsys.readouterr().out
+    assert "fp16" in said and any("fp16" in missing.what for missing in record.absent)
+    kept_up = sustained_roof(record)
+    assert all(str(verdict(p, kept_up)) for p in record.points)
 
 
-def test_ctrl_c_leaves_a_valid_record_of_what_was_done(tmp_path):
-    run = start(tmp_path, "--repeats", "20")
-    seen, begun = "", time.monotonic()
-    while not re.search(r" [3-9]/\d\d ", seen) and time.monotonic() - begun < 100:
-        seen += run.stderr.read(1)
-    run.send_signal(signal.SIGINT)
-    _, err = run.communicate(timeout=100)
+def runs_jobs(monkeypatch, *jobs):
+    """Let a run on the CPU be these jobs and nothing else."""
+    chip = Chip("CPU", "this one", 1, "core", 1e9, {"L1": 1e5})
+    setup = Setup(chip, {}, Settings(True, 3, ()), [Job("a job", job) for job in jobs])
+    monkeypatch.setattr(measuring.run.cpu, "prepare", lambda *_: setup)
+
+
+def test_ctrl_c_leaves_a_valid_record_of_what_was_done(monkeypatch, tmp_path, capsys):
+    """The signal comes from inside the fourth job, so that no clock decides what it meets."""
+    done = [lambda: made(1e-3, precision="fp32")] * 3
+    monkeypatch.chdir(tmp_path)
+    runs_jobs(monkeypatch, *done, lambda: signal.raise_signal(signal.SIGINT), *done)
+    # a process that was started in the background may have been told to ignore it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert command.main(["--device", "cpu", "--quick"]) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "interrupted: the record holds 3 of 7 points" in capsys.readouterr().err
     record = validate(load(tmp_path / "roofline_record.json"))
-    assert run.returncode == 0 and "interrupted" in err
-    assert record["finished"] is None and 3 <= len(record["points"]) < 40
+    assert record.finished is None and len(record.points) == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (RuntimeError("out of memory\nand a long story"), "out of memory"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+def test_a_job_that_fails_is_absent_with_its_reason_and_the_rest_goes_on(monkeypatch, error, why):
+    def fails():
+        raise error
+
+    runs_jobs(monkeypatch, fails, lambda: made(1e-3, precision="fp32"))
+    record = validate(measure("cpu", progress=False))
+    assert [missing.why for missing in record.absent] == [why]
+    assert record.finished and len(record.points) == 1
 
 
 class FakeEvent:
@@ -550,15 +571,9 @@ class FakeLibrary:
         return {"fake": "1"}
 
     def describe(self):
-        return {
-            "name": "fake",
-            "units": 4,
-            "memory": 8e6,
-            "l2": 1e5,
-            "shared_memory": 1e4,
-            "uuid": "x",
-            "pci_bus_id": "0",
-        }
+        return cuda.Device(
+            "fake", 4, memory=8e6, l2=1e5, shared_memory=1e4, uuid="x", pci_bus_id="0"
+        )
 
     def random(self, shape, precision):
         if len(shape) == 3 and shape[1] > 200:
@@ -593,12 +608,8 @@ def test_a_gpu_run_records_what_its_library_can_and_why_not_the_rest(monkeypatch
     monkeypatch.setattr(gpu, "Nvml", FakeNvml)
     record = validate(measure("gpu", quick=True, progress=False))
     hangs_together(record)
-    assert (
-        record["machine"]["kind"] == "GPU"
-        and record["machine"]["units"] == 4
-        and record["machine"]["clock"] == 1.5e9
-    )
-    assert {p["family"] for p in record["points"]} == {
+    assert record.chip.kind == "GPU" and record.chip.units == 4 and record.chip.clock == 1.5e9
+    assert {p.family for p in record.points} == {
         "read",
         "copy",
         "scale",
@@ -606,11 +617,8 @@ def test_a_gpu_run_records_what_its_library_can_and_why_not_the_rest(monkeypatch
         "gemm_n",
         "chain_order",
     }
-    assert (
-        all(p["clock"] == 1.5e9 and p["power"] == 300 for p in record["points"])
-        and record["samples"]
-    )
-    why = {missing["what"]: missing["why"] for missing in record["absent"]}
+    assert all(p.clock == 1.5e9 and p.power == 300 for p in record.points) and record.samples
+    why = {missing.what: missing.why for missing in record.absent}
     assert {"gemm fp16", "gemm tf32", "gemm fp8", "chain_width"} <= why.keys()
     assert [w for what, w in why.items() if what.startswith("gemm_n fp32 (256")] == [
         "out of memory"
@@ -621,28 +629,45 @@ class FakeNvml:
     def __init__(self, pci_bus_id):
         pass
 
-    def describe(self):
-        return {"clock": 1.5e9}
+    def complete(self, chip):
+        return replace(chip, clock=1.5e9)
 
     def sample(self):
-        return time.monotonic(), 1.5e9, 300.0, 50, 0.0
+        return Sample(time.monotonic(), 1.5e9, 300.0, 50, 0.0)
 
 
 def test_the_sampler_averages_a_window_and_leaves_out_what_the_driver_refuses():
-    rows = iter(
-        [(0.0, 1e9, 100.0, 40, 0.0), (1.0, 2e9, 200.0, None, 1.0), (2.0, 3e9, None, None, 1.0)]
-    )
-    sampler = clocks.Sampler(SimpleNamespace(sample=lambda: next(rows, (9.0, 9e9, 9.0, 9, 0.0))))
-    while len(sampler.rows) < 3:
+    first = [
+        Sample(0.0, 1e9, 100.0, 40, 0.0),
+        Sample(1.0, 2e9, 200.0, None, 1.0),
+        Sample(2.0, 3e9, None, None, 1.0),
+    ]
+    rows, last = iter(first), Sample(9.0, 9e9, 9.0, 9, 0.0)
+    sampler = clocks.Sampler(SimpleNamespace(sample=lambda: next(rows, last)))
+    while len(sampler.seen) < 3:
         time.sleep(0.01)
     sampler.close()
     assert sampler.window(0.5, 2.5) == {"clock": 2.5e9, "power": 200.0, "power_capped": 1.0}
     assert sampler.window(100, 101)["clock"] in (3e9, 9e9)  # nothing there: the last one
 
 
+def test_a_sampler_has_seen_the_gpu_before_its_thread_had_its_turn(monkeypatch):
+    monkeypatch.setattr(clocks.threading.Thread, "start", lambda thread: None)
+    sampler = clocks.Sampler(FakeNvml("0"))
+    assert sampler.window(0, 1)["clock"] == 1.5e9 and len(sampler.samples) == 1
+
+
 def test_a_cpus_peak_is_counted():
-    chip = {"units": 2, "clock": 3e9, "vector_flags": ["avx2", "avx512f"]}
-    assert cpu.counted_peaks(chip) == {"fp64": 2 * 2 * 8 * 2 * 3e9, "fp32": 2 * 2 * 16 * 2 * 3e9}
+    chip = Chip("CPU", "two cores", 2, "core", 3e9, {}, vector_flags=("avx2", "avx512f"))
+    assert counted_peaks(chip) == {"fp64": 2 * 2 * 8 * 2 * 3e9, "fp32": 2 * 2 * 16 * 2 * 3e9}
+
+
+def test_the_nominal_roof_is_the_catalogues_for_a_gpu_and_counted_for_a_cpu():
+    assert nominal_roof(load("h200_a1")) is SHEET
+    record = load("cpu_xeon_4")
+    roof = nominal_roof(record)
+    assert {p: roof.peak(p) for p in roof.precisions} == counted_peaks(record.chip)
+    assert roof.bandwidths == sustained_roof(record).bandwidths
 
 
 # --- the explorer
@@ -660,18 +685,18 @@ def test_the_explorer_shows_the_records_own_point_and_its_factors(family, m):
         precision="bf16",
         m=m,
     )
-    (filled,) = [mark for mark in explorer.now.marks if isinstance(mark, Point) and mark.bold]
-    assert filled.y == rate(p) and filled.x == p["flops"] / p["bytes_moved"]
-    *factors, share = [mark.parts[0] for mark in explorer.now.marks if isinstance(mark, Bar)]
+    (filled,) = [mark for mark in explorer.now.marks if isinstance(mark, marks.Point) and mark.bold]
+    assert filled.y == p.performance and filled.x == p.work.intensity
+    *factors, share = [mark.parts[0] for mark in explorer.now.marks if isinstance(mark, marks.Bar)]
     assert np.prod(factors) == pytest.approx(share) == pytest.approx(efficiency(p, SHEET))
-    assert rl.quantity(rate(p), "FLOP/s") in explorer.readout and (
+    assert rl.quantity(p.performance, "FLOP/s") in explorer.readout and (
         "power limit" in explorer.readout
-    ) == (p["power_capped"] > 0.5)
+    ) == (p.power_capped > 0.5)
 
 
 def test_the_explorer_takes_a_record_of_ones_own_and_says_what_it_does_not_know():
-    mine = load("h200_a1")
-    mine["machine"]["name"] = "some card"
+    record = load("h200_a1")
+    mine = replace(record, chip=replace(record.chip, name="some card"))
     explorer = rl.MeasuredExplorer(mine, "fp8", "over n = m = k", 300)
     assert "[256, 256] @" in explorer.readout and "catalogue has no some card" in explorer.readout
     explorer.controls["precision"].value = "fp64"
@@ -679,13 +704,13 @@ def test_the_explorer_takes_a_record_of_ones_own_and_says_what_it_does_not_know(
         explorer.now.readout
         == "The record of some card has no products in fp64. It has bf16, fp16, tf32, fp32, fp8."
     )
-    mine["points"][0]["flops"] = float("nan")
+    broken = replace(mine.points[0], timing=replace(mine.points[0].timing, q3=float("nan")))
     with pytest.raises(ValueError, match="finite"):
-        rl.MeasuredExplorer(mine)
+        rl.MeasuredExplorer(replace(mine, points=(broken,)))
 
 
 def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path, capsys):
-    assert measuring.main(["--quick", "--out", str(tmp_path / "nowhere" / "record.json")]) == 2
+    assert command.main(["--quick", "--out", str(tmp_path / "nowhere" / "record.json")]) == 2
     assert "--out must be a file that can be written" in capsys.readouterr().err
 
 

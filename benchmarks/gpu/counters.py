@@ -15,10 +15,12 @@ import json
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from roofline_lib.measuring import gpu
-from roofline_lib.measuring.record import new_record, now, save
+from roofline_lib.measuring.jobs import new_record, now
+from roofline_lib.measuring.record import Absent, Counts, Traffic, save
 
 HERE = Path(__file__).resolve().parent
 SECTOR = 32.0  # byte
@@ -46,11 +48,9 @@ def main():
     parser.add_argument("--arch", default="sm_90")
     options = parser.parse_args()
     setup = gpu.prepare(gpu.library(), quick=True, repeats=3)
-    record = new_record(
-        setup,
-        {"quick": False, "repeats": options.repeats, "load_average": []},
-        " ".join(["python", *sys.argv]),
-    )
+    record = new_record(setup, " ".join(["python", *sys.argv]))
+    settings = replace(record.settings, quick=False, repeats=options.repeats)
+    traffic, absent = [], list(record.absent)
     with tempfile.TemporaryDirectory() as folder:
         program, manifest = f"{folder}/tiles", Path(folder, "manifest")
         subprocess.run(
@@ -58,36 +58,25 @@ def main():
         )
         counters = available(program, manifest)
         for name in COUNTERS.keys() - counters:
-            record["absent"].append(
-                {"what": f"counter {COUNTERS[name][0]}", "why": "ncu does not offer it here"}
-            )
+            absent.append(Absent(f"counter {COUNTERS[name][0]}", "ncu does not offer it here"))
         for n in options.sizes:
             rows = profile([program, str(n), str(options.repeats), str(manifest)], counters)
-            record["traffic"] += gather(
-                [json.loads(line) for line in manifest.read_text().splitlines()], rows
-            )
+            launches = manifest.read_text().splitlines()
+            traffic += gather([json.loads(line) for line in launches], rows)
         products = [sys.executable, HERE / "library_products.py", str(options.repeats)]
         printed = subprocess.run(products, check=True, capture_output=True, text=True).stdout
         try:
             rows = profile(products, counters, "--kernel-name", "regex:gemm|nvjet|cutlass|xmma")
-            record["traffic"] += gather([json.loads(line) for line in printed.splitlines()], rows)
+            traffic += gather([json.loads(line) for line in printed.splitlines()], rows)
         except RuntimeError as error:
-            record["absent"].append(
-                {"what": "traffic of the library's kernels", "why": str(error)[:200]}
-            )
+            absent.append(Absent("traffic of the library's kernels", str(error)[:200]))
     setup.close()
-    record["finished"], record["samples"] = now(), []
+    record = replace(
+        record, finished=now(), settings=settings, absent=tuple(absent), traffic=tuple(traffic)
+    )
     save(record, options.out)
-    for row in record["traffic"]:
-        print(
-            row["kernel"],
-            row["precision"],
-            row["n"],
-            row["tile"],
-            row["loads"],
-            row["threads"],
-            row["repeats"][0],
-        )
+    for row in record.traffic:
+        print(row.kernel, row.precision, row.n, row.tile, row.loads, row.threads, row.repeats[0])
 
 
 def available(program, manifest):
@@ -144,19 +133,32 @@ def profile(command, names, *flags):
 
 
 def gather(launches, rows):
-    """Join what was launched with what was counted, repeats of one launch together."""
+    """The Traffic of each kernel: what was launched joined with what was counted, repeats of one
+    launch together."""
     if len(launches) != len(rows):
         raise RuntimeError(
-            f"{len(launches)} launches, but ncu counted {len(rows)}: {[row['function'][:60] for row in rows]}"
+            f"{len(launches)} launches, but ncu counted {len(rows)}: "
+            f"{[row['function'][:60] for row in rows]}"
         )
     joined = {}
     for launch, row in zip(launches, rows, strict=True):
-        function = row.pop("function")
-        entry = joined.setdefault(
-            json.dumps(launch), {**launch, "function": function[:160], "repeats": []}
+        function = row.pop("function")[:160]
+        counts = Counts(**{name: float(f"{value:.7g}") for name, value in row.items()})
+        _, _, repeats = joined.setdefault(json.dumps(launch), (launch, function, []))
+        repeats.append(counts)
+    return [
+        Traffic(
+            kernel=launch["kernel"],
+            precision=launch["precision"],
+            n=launch["n"],
+            tile=tuple(launch["tile"]) if launch["tile"] else None,
+            loads=launch["loads"],
+            threads=launch["threads"],
+            function=function,
+            repeats=tuple(repeats),
         )
-        entry["repeats"].append({name: float(f"{value:.7g}") for name, value in row.items()})
-    return list(joined.values())
+        for launch, function, repeats in joined.values()
+    ]
 
 
 if __name__ == "__main__":

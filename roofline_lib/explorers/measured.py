@@ -7,9 +7,9 @@ from roofline_lib.drawing import COMPUTE, FAINT, INK, MEMORY, ROOM
 from roofline_lib.explorers.base import Explorer, Scene, roofline, roofline_axes
 from roofline_lib.explorers.controls import Choice, Number
 from roofline_lib.explorers.marks import Bar, Gap, Line, Point
-from roofline_lib.machines import Machine
-from roofline_lib.measuring.record import load, recorded, validate, work_of
-from roofline_lib.measuring.verdicts import explain, launch_floor, sheet, verdict
+from roofline_lib.measuring.record import Record, load, recorded, validate
+from roofline_lib.measuring.roofs import nominal_roof, sustained_roof
+from roofline_lib.measuring.verdicts import explain, launch_floor, verdict
 from roofline_lib.model import bound
 from roofline_lib.quantities import quantity, significant
 
@@ -34,16 +34,16 @@ class MeasuredExplorer(Explorer):
     """The recorded products of one machine: what the model allows (hollow), what was measured
     (filled), and the factors between the two.
 
-    `record` is the name of a record, the path of one (.json), or a dict such as `measure()` gives;
+    `record` is the name of a record, the path of one (.json), or a Record such as `measure()` gives;
     `precision` one that it has; `family` is "over m, one layer" or "over n = m = k"; `m` is m or n,
     of which the nearest recorded size is shown. Controls: the arguments' names.
     """
 
     def __init__(self, record="h200_a1", precision="bf16", family="over m, one layer", m=1):
-        records = {name: found for name in recorded() if (found := load(name))["points"]}
+        records = {name: found for name in recorded() if (found := load(name)).points}
         if isinstance(record, str) and record.endswith(".json"):
-            record = load(record)
-        if isinstance(record, dict):
+            records, record = {"this record": load(record)} | records, "this record"
+        elif isinstance(record, Record):
             records, record = {"this record": validate(record)} | records, "this record"
         super().__init__(
             Choice("record", record, records),
@@ -54,19 +54,17 @@ class MeasuredExplorer(Explorer):
 
     @staticmethod
     def scene(record, precision, family, m):
-        found = [
-            p for p in record["points"] if p["family"] == family and p["precision"] == precision
-        ]
+        found = record.select(family, precision=precision)
         if not found:
             return _nothing(record, precision)
-        kept_up = Machine.from_record(record)
+        kept_up = sustained_roof(record)
         roof, unknown = _sheet(record, kept_up)
-        shown = min(found, key=lambda p: abs(np.log(p["shape"]["m"] / m)))
+        shown = min(found, key=lambda p: abs(np.log(p.shape.m / m)))
         places = [
             (
-                work_of(p).intensity,
-                bound(work_of(p), roof, precision).attainable_performance,
-                _rate(p),
+                p.work.intensity,
+                bound(p.work, roof, precision).attainable_performance,
+                p.performance,
             )
             for p in found
         ]
@@ -97,7 +95,7 @@ class MeasuredExplorer(Explorer):
             *(Point(at, got, "", FAINT, radius=4) for at, _, got in places),
             Gap(x, *sorted((rate, reach)), _percent(rate / reach)),
             Point(x, reach, "", INK, hollow=True),
-            Point(x, rate, f"measured, {_side(family)} = {shown['shape']['m']}", INK, bold=True),
+            Point(x, rate, f"measured, {_side(family)} = {shown.shape.m}", INK, bold=True),
         )
         factors = explain(shown, roof, kept_up, launch_floor(record, precision))
         bars = {_NAMES[name]: share for name, share in factors.items()} | {
@@ -117,7 +115,7 @@ class MeasuredExplorer(Explorer):
             f"Roofline of {roof.name} in {precision} with its sustained roof dashed below it; {len(found)} products, each as the model "
             "allows it (hollow) and as measured (filled). Under it a bar for each factor of the gap."
         )
-        asked, size = _side(family), shown["shape"]["m"]
+        asked, size = _side(family), shown.shape.m
         instead = (
             ""
             if size == m
@@ -132,37 +130,32 @@ def _sheet(record, kept_up):
     """The roof to hold the record against, and what to say where the catalogue does not know the
     machine."""
     try:
-        return sheet(record), ""
+        return nominal_roof(record), ""
     except KeyError:
         return (
             kept_up,
-            f" The catalogue has no {record['machine']['name']}: this is the roof that it kept up.",
+            f" The catalogue has no {record.chip.name}: this is the roof that it kept up.",
         )
 
 
-def _rate(p):
-    return p["flops"] / p["seconds"]["median"]
-
-
 def _readout(record, p, roof, factors):
-    shape, most = p["shape"], min(factors, key=factors.get)
+    shape, most = p.shape, min(factors, key=factors.get)
     said = (
-        f"[{shape['m']}, {shape['k']}] @ [{shape['k']}, {shape['n']}] in {p['precision']} on {record['machine']['name']}: measured "
-        f"{quantity(_rate(p), 'FLOP/s')} in {quantity(p['seconds']['median'], 's')}, {verdict(p, roof)}."
+        f"[{shape.m}, {shape.k}] @ [{shape.k}, {shape.n}] in {p.precision} on {record.chip.name}: "
+        f"measured {quantity(p.performance, 'FLOP/s')} in {quantity(p.seconds, 's')}, "
+        f"{verdict(p, roof)}."
     )
-    if _rate(p) < bound(work_of(p), roof, p["precision"]).attainable_performance:
+    if p.performance < bound(p.work, roof, p.precision).attainable_performance:
         said += f" Most of the gap: {_NAMES[most]}, {significant(factors[most])}."
-    if "clock" in p:
-        held = ", held down by the power limit" if p.get("power_capped", 0) > 0.5 else ""
-        said += f" The clock stood at {quantity(p['clock'], 'Hz')}{held}."
+    if p.clock is not None:
+        held = ", held down by the power limit" if (p.power_capped or 0) > 0.5 else ""
+        said += f" The clock stood at {quantity(p.clock, 'Hz')}{held}."
     return said
 
 
 def _nothing(record, precision):
-    there = dict.fromkeys(
-        p["precision"] for p in record["points"] if p["family"] in _FAMILIES.values()
-    )
-    said = f"The record of {record['machine']['name']} has no products in {precision}. It has {', '.join(there)}."
+    there = dict.fromkeys(p.precision for p in record.select(*_FAMILIES.values()))
+    said = f"The record of {record.chip.name} has no products in {precision}. It has {', '.join(there)}."
     return Scene((roofline_axes(),), (), said, "Axes of a roofline, empty.")
 
 

@@ -4,8 +4,11 @@ library (NVML). Reads only."""
 import ctypes
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
+
+from roofline_lib.measuring.record import Chip, Sample
 
 SM, MEMORY = 1, 2  # NVML_CLOCK_SM, NVML_CLOCK_MEM
 # NVML_FI_DEV_POWER_INSTANT: the plain power call is an average over a second
@@ -32,18 +35,19 @@ class Nvml:
         )
         return None if failed else value.value * scale
 
-    def describe(self):
-        """Maximum clocks (Hz), bus width (bit), power limit (W) and driver, as the schema's
-        `machine` wants them."""
+    def complete(self, chip: Chip) -> Chip:
+        """The chip with what the driver knows of it: maximum clocks, bus width, power limit, and
+        the driver's own version. What it does not give stays None."""
         driver = ctypes.create_string_buffer(80)
         self.nvml.nvmlSystemGetDriverVersion(driver, 80)
-        return {
-            "clock": self.read("MaxClockInfo", SM, scale=1e6),
-            "memory_clock": self.read("MaxClockInfo", MEMORY, scale=1e6),
-            "memory_bus_bits": self.read("MemoryBusWidth"),
-            "power_limit": self.read("EnforcedPowerLimit", scale=1e-3),
-            "driver": driver.value.decode(),
-        }
+        return replace(
+            chip,
+            clock=self.read("MaxClockInfo", SM, scale=1e6),
+            memory_clock=self.read("MaxClockInfo", MEMORY, scale=1e6),
+            memory_bus_bits=self.read("MemoryBusWidth"),
+            power_limit=self.read("EnforcedPowerLimit", scale=1e-3),
+            driver=driver.value.decode(),
+        )
 
     def power(self):
         """Watts at this instant, or averaged by the driver where it gives no more."""
@@ -55,15 +59,15 @@ class Nvml:
             return field.value * 1e-3
         return self.read("PowerUsage", scale=1e-3)
 
-    def sample(self):
-        """(s, Hz, W, degrees C, 1 if the power limit holds the clock down else 0)"""
+    def sample(self) -> Sample:
+        """The GPU at this moment, `at` by the monotonic clock."""
         reasons = self.read("CurrentClocksThrottleReasons", kind=ctypes.c_ulonglong) or 0
-        return (
-            time.monotonic(),
-            self.read("ClockInfo", SM, scale=1e6),
-            self.power(),
-            self.read("Temperature", 0),
-            float(bool(int(reasons) & POWER_CAPPED)),
+        return Sample(
+            at=time.monotonic(),
+            clock=self.read("ClockInfo", SM, scale=1e6),
+            power=self.power(),
+            temperature=self.read("Temperature", 0),
+            power_capped=float(bool(int(reasons) & POWER_CAPPED)),
         )
 
 
@@ -83,35 +87,42 @@ class _Field(ctypes.Structure):
 
 
 class Sampler:
-    """Samples a GPU every 10 ms in a thread. `samples` keeps two a second for the record, `window`
-    averages what lies between two times."""
+    """Looks at a GPU at once and then every 10 ms, in a thread. `samples` keeps two a second for
+    the record, with times from the start; `window` averages what lies between two times."""
 
-    NAMES = ("clock", "power", "temperature", "power_capped")
+    AVERAGED = ("clock", "power", "temperature", "power_capped")
 
     def __init__(self, nvml):
-        self.rows, self.samples, self._stop = [], [], threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, args=(nvml, time.monotonic()), daemon=True
-        )
+        self.seen: list[Sample] = []
+        self.samples: list[Sample] = []
+        self._nvml, self._started, self._stop = nvml, time.monotonic(), threading.Event()
+        # before the thread starts, which may take a while on a busy machine: a window never finds
+        # nothing
+        self._look()
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def _run(self, nvml, started):
+    def _run(self):
         while not self._stop.wait(0.01):
-            row = nvml.sample()
-            self.rows.append(row)
-            at = round(row[0] - started, 3)
-            if not self.samples or at - self.samples[-1]["at"] >= 0.5:
-                self.samples.append({"at": at, **dict(zip(self.NAMES, row[1:], strict=True))})
+            self._look()
 
-    def window(self, start, end):
+    def _look(self):
+        now = self._nvml.sample()
+        self.seen.append(now)
+        at = round(now.at - self._started, 3)
+        if not self.samples or at - self.samples[-1].at >= 0.5:
+            self.samples.append(replace(now, at=at))
+
+    def window(self, start: float, end: float) -> dict[str, float]:
         """{name: mean} of the samples between two monotonic times; without a sample there, of the
-        last one."""
-        inside = [row for row in self.rows if start <= row[0] <= end] or self.rows[-1:]
-        columns = {
-            name: [row[i] for row in inside if row[i] is not None]
-            for i, name in enumerate(self.NAMES, 1)
-        }
-        return {name: float(np.mean(values)) for name, values in columns.items() if values}
+        last one. A figure that the driver refused is left out."""
+        inside = [seen for seen in self.seen if start <= seen.at <= end] or self.seen[-1:]
+        means = {}
+        for name in self.AVERAGED:
+            values = [getattr(seen, name) for seen in inside if getattr(seen, name) is not None]
+            if values:
+                means[name] = float(np.mean(values))
+        return means
 
     def close(self):
         """Stop the thread."""

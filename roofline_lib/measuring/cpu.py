@@ -10,17 +10,26 @@ import os
 import platform
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
 
 from roofline_lib.chains import chain_cost
-from roofline_lib.measuring.record import Setup, point, settle
+from roofline_lib.measuring.jobs import Job, Pace, Setup, settle
+from roofline_lib.measuring.record import (
+    Absent,
+    Chip,
+    OrderShape,
+    Point,
+    ProductShape,
+    Settings,
+    StreamShape,
+    Timing,
+)
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
-from roofline_lib.peaks import peak_flops
-from roofline_lib.precisions import bytes_per_element
 
 TYPES = {"fp64": np.float64, "fp32": np.float32}
 CHAIN = (4096, 64, 4096, 1)
@@ -28,49 +37,37 @@ CHAIN_ORDERS = {"(AB)c": ((0, 1), 2), "A(Bc)": (0, (1, 2))}
 # arrays in memory, elements moved and FLOP for each element of the result; numpy's triad is two
 # passes: a = 3 c, then a = a + b
 STREAMS = {"read": (1, 1, 2), "copy": (2, 2, 0), "scale": (2, 2, 1), "triad": (3, 5, 2)}
+ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+CUBES = (16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072)
 VECTOR_FLAGS = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16")
 BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-def prepare(threads, quick, repeats):
+def prepare(threads: int, quick: bool, repeats: int) -> Setup:
     """The Setup for this CPU. The clock is what the system names (Hz), caches are summed over the
     cores in use, the BLAS is pinned."""
     info = _first_processor()
     pinned_by, blas = _pin(threads)
-    machine = {
-        "kind": "CPU",
-        "name": info.get("model name") or platform.processor() or platform.machine(),
-        "units": threads,
-        "unit_name": "core",
-        "clock": float(info["cpu MHz"]) * 1e6 if "cpu MHz" in info else None,
-        "capacities": _caches(threads),
-        "vector_flags": [flag for flag in VECTOR_FLAGS if flag in info.get("flags", "").split()],
-    }
-    absent = [
-        {"what": "gemm fp16", "why": "numpy has no half-precision BLAS; it would time conversions"},
-        {"what": "chain_width", "why": "a dependent chain cannot be written in numpy"},
-    ]
-    return Setup(
-        machine,
-        blas,
-        {"threads": threads, "pinned_by": pinned_by},
-        _jobs(quick, threads, repeats),
-        absent,
+    flags = info.get("flags", "").split()
+    chip = Chip(
+        kind="CPU",
+        name=info.get("model name") or platform.processor() or platform.machine(),
+        units=threads,
+        unit_name="core",
+        clock=float(info["cpu MHz"]) * 1e6 if "cpu MHz" in info else None,
+        capacities=_caches(threads),
+        vector_flags=tuple(flag for flag in VECTOR_FLAGS if flag in flags),
     )
-
-
-def counted_peaks(machine, fma_units=2):
-    """{precision: FLOP/s} of a record's CPU: cores x FMA units x lanes x 2 x nominal clock. That a
-    core has two FMA units is assumed."""
-    bits = 512 if "avx512f" in machine["vector_flags"] else 256
-    return {
-        precision: peak_flops(
-            machine["units"],
-            fma_units * bits / (8 * bytes_per_element(precision)),
-            machine["clock"],
-        )
-        for precision in TYPES
-    }
+    return Setup(
+        chip=chip,
+        software=blas,
+        settings=Settings(quick, repeats, load_average=(), threads=threads, pinned_by=pinned_by),
+        jobs=_jobs(quick, threads, repeats),
+        absent=(
+            Absent("gemm fp16", "numpy has no half-precision BLAS; it would time conversions"),
+            Absent("chain_width", "a dependent chain cannot be written in numpy"),
+        ),
+    )
 
 
 def _pin(threads):
@@ -83,53 +80,46 @@ def _pin(threads):
         return given or "nothing", {}
     threadpoolctl.threadpool_limits(threads)
     blas = [lib for lib in threadpoolctl.threadpool_info() if lib["user_api"] == "blas"]
-    found = {
-        lib[
-            "internal_api"
-        ]: f"{lib['version']} {lib.get('architecture', '')}, {lib['num_threads']} threads"
-        for lib in blas
-    }
-    return " ".join(filter(None, ["threadpoolctl", given])), found
+    found = {}
+    for lib in blas:
+        version, core = lib["version"], lib.get("architecture", "")
+        found[lib["internal_api"]] = f"{version} {core}, {lib['num_threads']} threads"
+    return f"threadpoolctl {given}".strip(), found
 
 
 def _jobs(quick, threads, repeats):
-    """[(name, function that returns one point)], smallest first. `quick` thins the sizes and
-    shortens the blocks."""
+    """All jobs of a run, smallest first. `quick` thins the sizes and shortens the blocks."""
     last_level = max(_caches(threads).values(), default=32 << 20)
-    block, warm_up = (0.01, 0.03) if quick else (0.05, 0.1)
-    largest = 4 * last_level if quick else 16 * last_level
-    sizes = [2**e for e in range(14, 40, 3 if quick else 1) if 2**e < largest] + [largest]
-    side, rows, orders = (
-        (1024, (1, 8, 64, 512), (32, 128, 512, 1024))
-        if quick
-        else (
-            2048,
-            (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
-            (16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072),
-        )
-    )
-    timing = (block, warm_up, repeats)
-    todo = [
-        (f"{family} {size} B", lambda f=family, s=size: _stream(f, s, threads, timing))
+    if quick:
+        pace, largest, step = Pace(0.01, 0.03, repeats), 4 * last_level, 3
+        side, rows, cubes = 1024, (1, 8, 64, 512), (32, 128, 512, 1024)
+    else:
+        pace, largest, step = Pace(0.05, 0.1, repeats), 16 * last_level, 1
+        side, rows, cubes = 2048, ROWS, CUBES
+    sizes = [2**exponent for exponent in range(14, 40, step) if 2**exponent < largest]
+    streams = [
+        Job(f"{family} {size} B", partial(_stream, family, size, threads, pace))
         for family in STREAMS
-        for size in sizes
+        for size in (*sizes, largest)
     ]
-    shapes = [("gemm_n", (n, n, n)) for n in orders] + [("gemm_m", (m, side, side)) for m in rows]
-    todo += [
-        (
-            f"{family} {precision} {shape}",
-            lambda f=family, p=precision, s=shape: _gemm(f, p, s, last_level, timing),
+    shapes = [("gemm_n", ProductShape(n, n, n)) for n in cubes]
+    shapes += [("gemm_m", ProductShape(m, side, side)) for m in rows]
+    products = [
+        Job(
+            f"{family} {precision} {(shape.m, shape.n, shape.k)}",
+            partial(_product, family, precision, shape, last_level, pace),
         )
         for precision in TYPES
         for family, shape in shapes
     ]
-    return todo + [
-        (f"chain {name}", lambda n=name, o=order: _chain(n, o, timing))
-        for name, order in CHAIN_ORDERS.items()
+    chains = [
+        Job(f"chain {label}", partial(_chain, label, order, pace))
+        for label, order in CHAIN_ORDERS.items()
     ]
+    return [*streams, *products, *chains]
 
 
-def _stream(family, size, threads, timing):
+def _stream(family, size, threads, pace):
     """Passes over one working set in double precision; bytes are counted as STREAM does: no
     write-allocate.
 
@@ -148,15 +138,15 @@ def _stream(family, size, threads, timing):
             list(pool.map(lambda mine: _repeat(PASSES[family], mine, count), slices))
             return time.perf_counter() - start
 
-        seconds = _timed(run, *timing)
+        timing = _timed(run, pace)
     elements = float(n * parts)
-    return point(
-        family,
-        "fp64",
-        {"elements": elements},
-        Work(flops * elements, 8 * moved * elements),
-        seconds,
-        8 * arrays * elements,
+    return Point(
+        family=family,
+        precision="fp64",
+        shape=StreamShape(elements),
+        work=Work(flops * elements, 8 * moved * elements),
+        working_set=8 * arrays * elements,
+        timing=timing,
     )
 
 
@@ -178,10 +168,10 @@ PASSES = {
 }
 
 
-def _gemm(family, precision, shape, last_level, timing):
+def _product(family, precision, shape, last_level, pace):
     """C = A @ B over as many sets of matrices as fill twice the last cache (4096 sets at most), so
     that they come from memory."""
-    m, n, k = shape
+    m, n, k = shape.m, shape.n, shape.k
     work = gemm(m, n, k, precision)
     sets = int(np.clip(np.ceil(2 * last_level / work.bytes_moved), 1, 4096))
     rng = np.random.default_rng(2)
@@ -197,17 +187,18 @@ def _gemm(family, precision, shape, last_level, timing):
             np.matmul(left, right, out=product)
         return time.perf_counter() - start
 
-    return point(
-        family,
-        precision,
-        {"m": m, "n": n, "k": k},
-        work,
-        _timed(run, *timing),
-        sets * work.bytes_moved,
+    return Point(
+        family=family,
+        precision=precision,
+        shape=shape,
+        work=work,
+        working_set=sets * work.bytes_moved,
+        timing=_timed(run, pace),
     )
 
 
-def _chain(name, order, timing):
+def _chain(label, order, pace):
+    """A [4096, 64], B [64, 4096], c [4096]: (AB)c or A(Bc), in fp32."""
     rows, inner, columns, _ = CHAIN
     rng = np.random.default_rng(3)
     a, b, c = (
@@ -217,25 +208,24 @@ def _chain(name, order, timing):
     def run(count):
         start = time.perf_counter()
         for _ in range(count):
-            (a @ b) @ c if name == "(AB)c" else a @ (b @ c)
+            (a @ b) @ c if label == "(AB)c" else a @ (b @ c)
         return time.perf_counter() - start
 
-    cost = chain_cost(CHAIN, order, "fp32")
-    return point(
-        "chain_order",
-        "fp32",
-        {"dims": list(CHAIN)},
-        Work(cost.flops, cost.bytes_moved),
-        _timed(run, *timing),
-        a.nbytes + b.nbytes + c.nbytes,
-        label=name,
+    return Point(
+        family="chain_order",
+        precision="fp32",
+        shape=OrderShape(CHAIN),
+        work=chain_cost(CHAIN, order, "fp32").work,
+        working_set=float(a.nbytes + b.nbytes + c.nbytes),
+        timing=_timed(run, pace),
+        label=label,
     )
 
 
-def _timed(run, seconds, warm_up, repeats):
-    """Seconds of one execution, one figure a repeat."""
-    count = settle(run, seconds, warm_up)
-    return [run(count) / count for _ in range(repeats)]
+def _timed(run, pace):
+    """The Timing of one execution."""
+    count = settle(run, pace)
+    return Timing.of([run(count) / count for _ in range(pace.repeats)])
 
 
 def _caches(threads):
@@ -256,7 +246,7 @@ def _caches(threads):
     return {level: sum(sizes.values()) for level, sizes in sorted(found.items())}
 
 
-def cpus():
+def cpus() -> set[int]:
     """The processors that this process may use."""
     return (
         os.sched_getaffinity(0)

@@ -1,6 +1,7 @@
 """torch and cupy behind one face: random arrays, matrix products, streams, and a runner that times
 a list of calls on the device."""
 
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 # a is a literal: with all three operands in registers the register file, not the latency, would set
@@ -14,12 +15,49 @@ extern "C" __global__ void chains(float *out, float b, int steps) {
     #pragma unroll UNROLLED
     for (int s = 0; s < steps; ++s) {
         #pragma unroll
-        for (int w = 0; w < WIDTH; ++w) x[w] = fmaf(x[w], 0.999f, b);   /* each needs the one before it in its own chain */
+        /* each needs the one before it in its own chain */
+        for (int w = 0; w < WIDTH; ++w) x[w] = fmaf(x[w], 0.999f, b);
     }
     #pragma unroll
     for (int w = 0; w < WIDTH; ++w) sum += x[w];
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }"""
+
+
+@dataclass(frozen=True)
+class Names:
+    """What torch and cupy call a precision; None where a library has no public product in it."""
+
+    torch: str | None
+    cupy: str | None
+
+
+# the precisions whose products are timed, in the order of the record
+PRECISIONS = {
+    "bf16": Names("bfloat16", None),
+    "fp16": Names("float16", "float16"),
+    "tf32": Names("float32", None),
+    "fp32": Names("float32", "float32"),
+    "fp8": Names("float8_e4m3fn", None),
+}
+
+
+def result_precision(precision: str) -> str:
+    """The precision that a product is written in: that of its factors, except for fp8."""
+    return "bf16" if precision == "fp8" else precision
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU as its library describes it: sizes in byte, shared memory of one multiprocessor."""
+
+    name: str
+    units: int
+    memory: float
+    l2: float
+    shared_memory: float
+    uuid: str
+    pci_bus_id: str
 
 
 class Runner:
@@ -42,48 +80,39 @@ class Runner:
 class Torch:
     """torch's CUDA device 0. Products in every precision; calls are captured in a CUDA graph."""
 
-    name, graphs, precisions = "torch", True, ("bf16", "fp16", "tf32", "fp32", "fp8")
+    name, graphs = "torch", True
+    precisions = tuple(precision for precision, names in PRECISIONS.items() if names.torch)
 
     def __init__(self):
         import torch
 
         self.torch, self.one = torch, torch.ones((), device="cuda")
-        self.types = {
-            "bf16": torch.bfloat16,
-            "fp16": torch.float16,
-            "tf32": torch.float32,
-            "fp32": torch.float32,
-            "fp8": torch.float8_e4m3fn,
-        }
+        self.types = {name: getattr(torch, PRECISIONS[name].torch) for name in self.precisions}
 
     def versions(self):
         return {"torch": self.torch.__version__, "cuda": self.torch.version.cuda}
 
     def describe(self):
         p = self.torch.cuda.get_device_properties(0)
-        return {
-            "name": p.name,
-            "units": p.multi_processor_count,
-            "memory": float(p.total_memory),
-            "l2": float(p.L2_cache_size),
-            "shared_memory": float(p.shared_memory_per_multiprocessor),
-            "uuid": str(p.uuid),
-            "pci_bus_id": f"{p.pci_domain_id:08x}:{p.pci_bus_id:02x}:{p.pci_device_id:02x}.0",
-        }
+        return Device(
+            name=p.name,
+            units=p.multi_processor_count,
+            memory=float(p.total_memory),
+            l2=float(p.L2_cache_size),
+            shared_memory=float(p.shared_memory_per_multiprocessor),
+            uuid=str(p.uuid),
+            pci_bus_id=f"{p.pci_domain_id:08x}:{p.pci_bus_id:02x}:{p.pci_device_id:02x}.0",
+        )
 
     def random(self, shape, precision):
-        return self.torch.randn(
-            shape,
-            device="cuda",
-            dtype=self.torch.bfloat16 if precision == "fp8" else self.types[precision],
-        ).to(self.types[precision])
+        # torch draws no random fp8: drawn in bf16, then converted
+        drawn = self.torch.randn(
+            shape, device="cuda", dtype=self.types[result_precision(precision)]
+        )
+        return drawn.to(self.types[precision])
 
     def empty(self, shape, precision):
-        return self.torch.empty(
-            shape,
-            device="cuda",
-            dtype=self.torch.bfloat16 if precision == "fp8" else self.types[precision],
-        )
+        return self.torch.empty(shape, device="cuda", dtype=self.types[result_precision(precision)])
 
     def product(self, a, b, out, precision):
         torch = self.torch
@@ -124,12 +153,14 @@ class Cupy:
     """cupy's current device. No public call for bf16, tf32 or fp8 products; calls are launched one
     by one."""
 
-    name, graphs, precisions = "cupy", False, ("fp16", "fp32")
+    name, graphs = "cupy", False
+    precisions = tuple(precision for precision, names in PRECISIONS.items() if names.cupy)
 
     def __init__(self):
         import cupy
 
-        self.cupy, self.types = cupy, {"fp16": cupy.float16, "fp32": cupy.float32}
+        self.cupy = cupy
+        self.types = {name: getattr(cupy, PRECISIONS[name].cupy) for name in self.precisions}
 
     def versions(self):
         return {
@@ -140,15 +171,15 @@ class Cupy:
     def describe(self):
         runtime = self.cupy.cuda.runtime
         p = SimpleNamespace(**runtime.getDeviceProperties(0))
-        return {
-            "name": p.name.decode(),
-            "units": p.multiProcessorCount,
-            "memory": float(p.totalGlobalMem),
-            "l2": float(p.l2CacheSize),
-            "shared_memory": float(p.sharedMemPerMultiprocessor),
-            "uuid": bytes(p.uuid).hex(),
-            "pci_bus_id": runtime.deviceGetPCIBusId(0),
-        }
+        return Device(
+            name=p.name.decode(),
+            units=p.multiProcessorCount,
+            memory=float(p.totalGlobalMem),
+            l2=float(p.l2CacheSize),
+            shared_memory=float(p.sharedMemPerMultiprocessor),
+            uuid=bytes(p.uuid).hex(),
+            pci_bus_id=runtime.deviceGetPCIBusId(0),
+        )
 
     def random(self, shape, precision):
         return self.cupy.random.standard_normal(shape, dtype=self.cupy.float32).astype(

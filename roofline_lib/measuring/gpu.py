@@ -8,6 +8,7 @@ is stored as its transpose [n, k], as a linear layer stores its weights.
 
 import hashlib
 import time
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -17,41 +18,35 @@ from roofline_lib.chains import chain_cost
 from roofline_lib.measuring import cuda
 from roofline_lib.measuring.clocks import Nvml, Sampler
 from roofline_lib.measuring.cpu import CHAIN, CHAIN_ORDERS
-from roofline_lib.measuring.record import Setup, point, settle
+from roofline_lib.measuring.jobs import Job, Pace, Setup, settle
+from roofline_lib.measuring.record import (
+    BANDWIDTH_FAMILIES,
+    Absent,
+    ChainsShape,
+    Chip,
+    OrderShape,
+    Point,
+    ProductShape,
+    Settings,
+    StreamShape,
+    Timing,
+    six_digits,
+)
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
 
-PRECISIONS = ("bf16", "fp16", "tf32", "fp32", "fp8")
-LAYER = (16384, 4096)  # N and K of the sweep over M
+LAYER = (16384, 4096)  # n and k of the sweep over m
 ROWS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-ORDERS = (
-    64,
-    80,
-    96,
-    128,
-    192,
-    256,
-    384,
-    512,
-    640,
-    768,
-    1024,
-    1536,
-    2048,
-    3072,
-    4096,
-    6144,
-    8192,
-    12288,
-    16384,
-)
+SMALL_CUBES = (64, 80, 96, 128, 192, 256, 384, 512, 640, 768)
+LARGE_CUBES = (1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
+CUBES = SMALL_CUBES + LARGE_CUBES
 # arrays, FLOP for each element; one kernel each
 STREAMS = {"read": (1, 1), "copy": (2, 0), "scale": (2, 1), "triad": (3, 2)}
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 STEPS = 1 << 19
 
 
-def library():
+def library() -> str | None:
     """ "torch" or "cupy": the first that is installed and sees a CUDA device. None where neither
     does."""
     for name in ("torch", "cupy"):
@@ -60,40 +55,46 @@ def library():
     return None
 
 
-def prepare(name, quick, repeats):
+def prepare(name: str, quick: bool, repeats: int) -> Setup:
     """The Setup for the first CUDA device through that library."""
     lib = {"torch": cuda.Torch, "cupy": cuda.Cupy}[name]()
-    found = lib.describe()
-    machine = {
-        "kind": "GPU",
-        "name": found["name"],
-        "units": found["units"],
-        "unit_name": "SM",
-        "capacities": {
-            "DRAM": found["memory"],
-            "L2": found["l2"],
-            "shared memory": found["shared_memory"],
+    device = lib.describe()
+    chip = Chip(
+        kind="GPU",
+        name=device.name,
+        units=device.units,
+        unit_name="SM",
+        clock=None,
+        capacities={
+            "DRAM": device.memory,
+            "L2": device.l2,
+            "shared memory": device.shared_memory,
         },
-        "card": hashlib.sha256(found["uuid"].encode()).hexdigest()[:12],
-    }
-    absent = []
+        card=hashlib.sha256(device.uuid.encode()).hexdigest()[:12],
+    )
+    absent, sampler = [], None
     try:
-        nvml = Nvml(found["pci_bus_id"])
-        machine |= nvml.describe()
+        nvml = Nvml(device.pci_bus_id)
+        chip = nvml.complete(chip)
         sampler = Sampler(nvml)
     except OSError as error:
-        absent.append({"what": "clock, power and temperature", "why": str(error)})
-        sampler = None
-    bench = Bench(lib, sampler, machine, quick, repeats)
-    settings = {"library": name, "graph": lib.graphs, "fp8": "e4m3, C in bf16, fast accumulation"}
+        absent.append(Absent("clock, power and temperature", str(error)))
+    bench = Bench(lib, sampler, chip, quick, repeats)
     return Setup(
-        machine,
-        lib.versions(),
-        settings,
-        bench.jobs(absent),
-        absent,
-        sampler.samples if sampler else [],
-        sampler.close if sampler else lambda: None,
+        chip=chip,
+        software=lib.versions(),
+        settings=Settings(
+            quick,
+            repeats,
+            load_average=(),
+            library=name,
+            graph=lib.graphs,
+            fp8="e4m3, C in bf16, fast accumulation",
+        ),
+        jobs=bench.jobs(),
+        absent=(*absent, *bench.absent()),
+        samples=sampler.samples if sampler else [],
+        close=sampler.close if sampler else lambda: None,
     )
 
 
@@ -101,112 +102,112 @@ class Bench:
     """The jobs of one device; each returns one point, with the clock, power and temperature while
     it was timed."""
 
-    def __init__(self, lib, sampler, machine, quick, repeats):
-        self.lib, self.sampler, self.machine, self.quick, self.repeats = (
-            lib,
-            sampler,
-            machine,
-            quick,
-            repeats,
-        )
+    def __init__(self, lib, sampler, chip, quick, repeats):
+        self.lib, self.sampler, self.chip, self.quick = lib, sampler, chip, quick
+        self.pace = Pace(0.01, 0.05, repeats) if quick else Pace(0.05, 0.3, repeats)
+        # byte: what may be held at once, with room for the library's own
+        self.limit = chip.capacities["DRAM"] / 4
 
-    def jobs(self, absent):
-        """[(name, function)], small to large, what cannot be done appended to `absent`."""
-        quick, limit = self.quick, self.machine["capacities"]["DRAM"] / 4
-        todo = [
-            (f"{family} {size} B", lambda f=family, s=size: self.stream(f, s))
-            for family in STREAMS
-            for size in [2**e for e in range(16, 33, 4 if quick else 1)]
-            if size < limit
+    def jobs(self) -> list[Job]:
+        """All that can be done here, small to large."""
+        return [
+            *self.stream_jobs(),
+            *self.chains_jobs(),
+            *self.product_jobs(),
+            *self.order_jobs(),
+            *self.steady_jobs(),
         ]
-        if find_spec("cupy"):
-            units = self.machine["units"]
-            grids = (
-                [(1, 32), (units, 128), (units, 1024)]
-                if quick
-                else [
-                    (1, 32),
-                    (units, 128),
-                    (units, 256),
-                    (units, 512),
-                    (units, 1024),
-                    (2 * units, 1024),
-                ]
-            )
-            todo += [
-                (f"chain_width {grid} {width}", lambda g=grid, w=width: self.chains(g, w))
-                for grid in grids
-                for width in (WIDTHS[::3] if quick else WIDTHS)
-            ]
-        else:
-            absent.append({"what": "chain_width", "why": "needs cupy to compile a kernel"})
-        rows, orders = (ROWS[::4], ORDERS[::5]) if quick else (ROWS, ORDERS)
-        shapes = [("gemm_m", (m, *LAYER)) for m in rows] + [("gemm_n", (n, n, n)) for n in orders]
-        for precision in PRECISIONS:
-            if precision in self.lib.precisions:
-                todo += [
-                    (
-                        f"{family} {precision} {shape}",
-                        lambda f=family, p=precision, s=shape: self.gemm(f, p, s),
-                    )
-                    for family, shape in shapes
-                    if 4 * 3 * shape[1] * max(shape[0], shape[2]) < limit
-                ]
-            else:
-                absent.append(
-                    {
-                        "what": f"gemm {precision}",
-                        "why": f"{self.lib.name} has no public call for it",
-                    }
-                )
-        todo += [
-            (f"chain {name}", lambda n=name, o=order: self.chain_order(n, o))
-            for name, order in CHAIN_ORDERS.items()
+
+    def absent(self) -> list[Absent]:
+        """What cannot be done here, and why."""
+        found = []
+        if not find_spec("cupy"):
+            found.append(Absent("chain_width", "needs cupy to compile a kernel"))
+        for precision in cuda.PRECISIONS:
+            if precision not in self.lib.precisions:
+                why = f"{self.lib.name} has no public call for it"
+                found.append(Absent(f"gemm {precision}", why))
+        return found
+
+    def stream_jobs(self):
+        sizes = [2**exponent for exponent in range(16, 33, 4 if self.quick else 1)]
+        return [
+            Job(f"{family} {size} B", partial(self.stream, family, size))
+            for family in BANDWIDTH_FAMILIES
+            for size in sizes
+            if size < self.limit
         ]
-        if "bf16" in self.lib.precisions and not quick:
-            todo.append(
-                (
-                    "steady bf16",
-                    lambda: self.gemm("steady", "bf16", (8192,) * 3, seconds=0.5, repeats=16),
-                )
+
+    def chains_jobs(self):
+        if not find_spec("cupy"):
+            return []
+        units = self.chip.units
+        grids = [(1, 32), (units, 128), (units, 1024)]
+        widths = WIDTHS[::3]
+        if not self.quick:
+            grids = [(1, 32), *((units, threads) for threads in (128, 256, 512, 1024))]
+            grids.append((2 * units, 1024))
+            widths = WIDTHS
+        return [
+            Job(f"chain_width {grid} {width}", partial(self.chains, grid, width))
+            for grid in grids
+            for width in widths
+        ]
+
+    def product_jobs(self):
+        rows, cubes = (ROWS[::4], CUBES[::5]) if self.quick else (ROWS, CUBES)
+        shapes = [("gemm_m", ProductShape(m, *LAYER)) for m in rows]
+        shapes += [("gemm_n", ProductShape(n, n, n)) for n in cubes]
+        return [
+            Job(
+                f"{family} {precision} {(shape.m, shape.n, shape.k)}",
+                partial(self.product, family, precision, shape, self.pace),
             )
-        return todo
+            for precision in cuda.PRECISIONS
+            if precision in self.lib.precisions
+            for family, shape in shapes
+            if self.fits(shape)
+        ]
+
+    def fits(self, shape):
+        """Whether three matrices of four bytes an element, as large as the largest, may be held."""
+        return 4 * 3 * shape.n * max(shape.m, shape.k) < self.limit
+
+    def order_jobs(self):
+        return [
+            Job(f"chain {label}", partial(self.chain_order, label, order))
+            for label, order in CHAIN_ORDERS.items()
+        ]
+
+    def steady_jobs(self):
+        if self.quick or "bf16" not in self.lib.precisions:
+            return []
+        pace = Pace(0.5, self.pace.warm_up, 16)
+        shape = ProductShape(8192, 8192, 8192)
+        return [Job("steady bf16", partial(self.product, "steady", "bf16", shape, pace))]
 
     def stream(self, family, size):
         """Passes over the same arrays again and again, in fp32: small ones stay in L2."""
         arrays, flops = STREAMS[family]
         n = size // (4 * arrays)
         data = [self.lib.random((n,), "fp32") for _ in range(arrays)]
-        run = self.lib.runner(
-            [self.lib.stream(family, *data)] * int(np.clip(2**28 // size, 1, 256))
-        )
-        return self.timed(
-            run, family, "fp32", {"elements": n}, Work(flops * n, 4 * arrays * n), 4 * arrays * n
-        )
+        passes = int(np.clip(2**28 // size, 1, 256))
+        run = self.lib.runner([self.lib.stream(family, *data)] * passes)
+        work = Work(flops * n, 4 * arrays * n)
+        return self.point(family, "fp32", StreamShape(n), work, 4 * arrays * n, run, self.pace)
 
-    def gemm(self, family, precision, shape, **timing):
+    def product(self, family, precision, shape, pace):
         """C = A @ B over as many sets of matrices as fill twice the L2 (4096 sets at most), so that
         they come from DRAM."""
-        (m, n, k), lib = shape, self.lib
-        work = gemm(m, n, k, precision, c="bf16" if precision == "fp8" else None)
-        sets = int(
-            np.clip(np.ceil(2 * self.machine["capacities"]["L2"] / work.bytes_moved), 1, 4096)
-        )
-        a, b, c = (
-            lib.random((sets, m, k), precision),
-            lib.random((sets, n, k), precision),
-            lib.empty((sets, m, n), precision),
-        )
+        lib, m, n, k = self.lib, shape.m, shape.n, shape.k
+        work = gemm(m, n, k, precision, c=cuda.result_precision(precision))
+        wanted = np.ceil(2 * self.chip.capacities["L2"] / work.bytes_moved)
+        sets = int(np.clip(wanted, 1, 4096))
+        a = lib.random((sets, m, k), precision)
+        b = lib.random((sets, n, k), precision)
+        c = lib.empty((sets, m, n), precision)
         run = lib.runner([lib.product(a[i], b[i].T, c[i], precision) for i in range(sets)])
-        return self.timed(
-            run,
-            family,
-            precision,
-            {"m": m, "n": n, "k": k},
-            work,
-            sets * work.bytes_moved,
-            **timing,
-        )
+        return self.point(family, precision, shape, work, sets * work.bytes_moved, run, pace)
 
     def chains(self, grid, width):
         """`width` independent chains of multiply-adds in each thread: one is latency, many are
@@ -214,37 +215,42 @@ class Bench:
         blocks, threads = grid
         run = cuda.Cupy().runner([cuda.chain_kernel(blocks, threads, width, STEPS)])
         work = Work(2.0 * STEPS * width * blocks * threads, 4.0 * blocks * threads)
-        shape = {"blocks": blocks, "threads": threads, "width": width, "steps": STEPS}
-        return self.timed(run, "chain_width", "fp32", shape, work, work.bytes_moved)
+        shape = ChainsShape(blocks, threads, width, STEPS)
+        return self.point("chain_width", "fp32", shape, work, work.bytes_moved, run, self.pace)
 
-    def chain_order(self, name, order):
+    def chain_order(self, label, order):
         """A [4096, 64], B [64, 4096], c [4096]: (AB)c or A(Bc), in fp32."""
+        lib = self.lib
         rows, inner, columns, _ = CHAIN
-        a, b, c = (
-            self.lib.random(size, "fp32") for size in ((rows, inner), (inner, columns), (columns,))
-        )
-        left_first = name == "(AB)c"
-        middle, out = (
-            self.lib.empty((rows, columns) if left_first else (inner,), "fp32"),
-            self.lib.empty((rows,), "fp32"),
-        )
-        steps = (
-            [(a, b, middle), (middle, c, out)] if left_first else [(b, c, middle), (a, middle, out)]
-        )
-        calls = [self.lib.product(*step, "fp32") for step in steps]
-        run = self.lib.runner([lambda: [call() for call in calls]] * 32)
-        cost = chain_cost(CHAIN, order, "fp32")
+        sizes = ((rows, inner), (inner, columns), (columns,))
+        a, b, c = (lib.random(size, "fp32") for size in sizes)
+        out = lib.empty((rows,), "fp32")
+        if label == "(AB)c":
+            middle = lib.empty((rows, columns), "fp32")
+            steps = [(a, b, middle), (middle, c, out)]
+        else:
+            middle = lib.empty((inner,), "fp32")
+            steps = [(b, c, middle), (a, middle, out)]
+        calls = [lib.product(*step, "fp32") for step in steps]
+        run = lib.runner([lambda: [call() for call in calls]] * 32)
+        work = chain_cost(CHAIN, order, "fp32").work
         inputs = 4 * (rows * inner + inner * columns + columns)
-        return self.timed(
-            run, "chain_order", "fp32", {"dims": list(CHAIN)}, cost.work, inputs, label=name
-        )
+        shape = OrderShape(CHAIN)
+        return self.point("chain_order", "fp32", shape, work, inputs, run, self.pace, label)
 
-    def timed(
-        self, run, family, precision, shape, work, working_set, seconds=None, repeats=None, **more
-    ):
-        """Warm up, time the blocks, and add what the sampler saw meanwhile."""
-        count = settle(run, seconds or (0.01 if self.quick else 0.05), 0.05 if self.quick else 0.3)
+    def point(self, family, precision, shape, work, working_set, run, pace, label=None):
+        """Time a runner, and add what the sampler saw meanwhile."""
+        count = settle(run, pace)
         start = time.monotonic()
-        times = [run(count) / count / run.calls for _ in range(repeats or self.repeats)]
+        seconds = [run(count) / count / run.calls for _ in range(pace.repeats)]
         seen = self.sampler.window(start, time.monotonic()) if self.sampler else {}
-        return point(family, precision, shape, work, times, working_set, **more, **seen)
+        return Point(
+            family=family,
+            precision=precision,
+            shape=shape,
+            work=work,
+            working_set=float(working_set),
+            timing=Timing.of(seconds),
+            label=label,
+            **{name: six_digits(mean) for name, mean in seen.items()},
+        )

@@ -1,0 +1,74 @@
+"""The command line: `python -m roofline_lib measure`."""
+
+import argparse
+import sys
+from collections import Counter
+
+from roofline_lib.measuring.record import Record, save
+from roofline_lib.measuring.roofs import sustained_roof
+from roofline_lib.measuring.run import measure
+
+
+def main(argv: list[str]) -> int:
+    """Measure and write a record. Returns the exit status: 0, or 2 for arguments that do not
+    fit."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    try:
+        # a path that cannot be written is found out now, not after the run
+        open(options.out, "a").close()
+    except OSError as error:
+        print(f"--out must be a file that can be written: {error}", file=sys.stderr)
+        return 2
+    try:
+        record = measure(
+            options.device,
+            options.quick,
+            options.threads,
+            options.repeats,
+            command=" ".join([parser.prog, *argv]),
+        )
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    save(record, options.out)
+    print(_summary(record, options.out))
+    return 0
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="python -m roofline_lib measure",
+        description="Time this machine and write one JSON record.",
+    )
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "gpu"),
+        default="auto",
+        help="default: the GPU where there is one",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="fewer sizes and shorter blocks: under 30 s on two cores",
+    )
+    parser.add_argument(
+        "--threads", type=int, help="CPU threads; default: every processor this process may use"
+    )
+    parser.add_argument("--repeats", type=int, help="timed blocks a point; default 7, quick 3")
+    parser.add_argument(
+        "--out", default="roofline_record.json", help="where the record goes (default: %(default)s)"
+    )
+    return parser
+
+
+def _summary(record: Record, path: str) -> str:
+    """What was measured, what was not, and how to see it, a line each."""
+    lines = [f"not measured: {absent.what}: {absent.why}" for absent in record.absent]
+    families = Counter(point.family for point in record.points)
+    counts = ", ".join(f"{count} {family}" for family, count in families.items())
+    lines.append(f"{path}: {record.chip.name}, {counts or 'nothing'}")
+    if record.sustained.peaks and record.sustained.bandwidths:
+        lines.append(f"sustained: {sustained_roof(record)}")
+    lines.append(f"in a notebook: rl.MeasuredExplorer({path!r}, precision='fp32') draws it")
+    return "\n".join(lines)

@@ -1,0 +1,90 @@
+"""One run: every job of a device, timed one after the other, and the record of it."""
+
+import os
+import sys
+from dataclasses import replace
+
+from tqdm.auto import tqdm
+
+from roofline_lib.measuring import cpu, gpu
+from roofline_lib.measuring.jobs import Setup, new_record, now
+from roofline_lib.measuring.record import Absent, Record
+from roofline_lib.measuring.roofs import sustained_by
+
+
+def measure(
+    device: str = "auto",
+    quick: bool = False,
+    threads: int | None = None,
+    repeats: int | None = None,
+    progress: bool = True,
+    command: str = "measure()",
+) -> Record:
+    """Measure this machine and return the Record, which `save` writes and `sustained_roof` makes a
+    machine of.
+
+    `device` is "cpu", "gpu" (CUDA through torch or cupy), or "auto": the GPU where there is one.
+    `quick` takes fewer sizes and shorter blocks. `threads` are those of a CPU, every processor that
+    this process may use unless given; `repeats` is how often each point is timed, 7 unless given,
+    3 if `quick`. Ctrl-C ends early and returns what is there, with `finished` left None. ValueError
+    for another device, fewer than 1 thread or 3 repeats, or "gpu" where there is none.
+    """
+    if device not in ("auto", "cpu", "gpu"):
+        raise ValueError(f"device must be auto, cpu or gpu; got {device!r}")
+    if threads is None:
+        threads = len(cpu.cpus())
+    if repeats is None:
+        repeats = 3 if quick else 7
+    if threads < 1 or repeats < 3:
+        raise ValueError(
+            f"threads must be at least 1 and repeats at least 3; got {threads} and {repeats}"
+        )
+    setup = _prepare(device, quick, threads, repeats)
+    load_before = _load()
+    record = new_record(setup, command)
+    points, absent, finished = [], list(setup.absent), None
+    try:
+        for job in tqdm(setup.jobs, disable=not progress, unit="point"):
+            try:
+                points.append(job.run())
+            except (MemoryError, RuntimeError) as error:
+                absent.append(Absent(job.name, _first_line(error)))
+        finished = now()
+    except KeyboardInterrupt:
+        print(
+            f"interrupted: the record holds {len(points)} of {len(setup.jobs)} points",
+            file=sys.stderr,
+        )
+    finally:
+        setup.close()
+    return replace(
+        record,
+        finished=finished,
+        settings=replace(record.settings, load_average=load_before + _load()),
+        sustained=sustained_by(points, record.chip.capacities),
+        absent=tuple(absent),
+        points=tuple(points),
+        samples=tuple(setup.samples),
+    )
+
+
+def _prepare(device, quick, threads, repeats) -> Setup:
+    library = None if device == "cpu" else gpu.library()
+    if library:
+        return gpu.prepare(library, quick, repeats)
+    if device == "gpu":
+        raise ValueError(
+            "device 'gpu' needs torch or cupy and a CUDA device that it sees; choose cpu"
+        )
+    return cpu.prepare(threads, quick, repeats)
+
+
+def _first_line(error):
+    """The first line of what an error says, or its type where it says nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__
+
+
+def _load():
+    """The system's load of the last minute, in a tuple; an empty one where it is not told."""
+    return (round(os.getloadavg()[0], 2),) if hasattr(os, "getloadavg") else ()
