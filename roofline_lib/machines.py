@@ -107,9 +107,9 @@ class Machine:
             raise UnknownName(
                 f"{self.name} has no {precision} peak; choose one of {', '.join(self.peaks)}"
             )
-        options = {peak.accumulate: peak for peak in reversed(self.peaks[precision])}
         if accumulate is None:
             return self.peaks[precision][0]
+        options = {peak.accumulate: peak for peak in reversed(self.peaks[precision])}
         if not isinstance(accumulate, str) or accumulate not in options:
             raise unknown(
                 f"a {precision} peak of {self.name}: accumulate",
@@ -149,16 +149,11 @@ class Machine:
 def machine(name):
     """The machine of that name; case, spaces and hyphens do not matter. UnknownName lists the
     nearest."""
+    known = _by_key()
     key = name_key(name) if isinstance(name, str) else None
-    catalogue = _catalogue()
-    known = {
-        name_key(alias): found
-        for found, record in catalogue.items()
-        for alias in (found, *record.details.get("aliases", ()))
-    }
     if key not in known:
-        raise unknown("machine", name, catalogue)
-    return catalogue[known[key]]
+        raise unknown("machine", name, _catalogue())
+    return known[key]
 
 
 def machines():
@@ -173,6 +168,16 @@ def as_machine(given):
     if isinstance(given, str):
         return machine(given)
     raise ValueError(f"machine must be a Machine or the name of one; got {given!r}")
+
+
+@cache
+def _by_key():
+    """{key: Machine} of every name and alias."""
+    return {
+        name_key(alias): found
+        for name, found in _catalogue().items()
+        for alias in (name, *found.details.get("aliases", ()))
+    }
 
 
 @cache

@@ -28,17 +28,18 @@ class Work:
     __array_ufunc__ = None  # so that numpy numbers leave n * work to us
 
     def __post_init__(self):
-        object.__setattr__(self, "flops", number("flops", self.flops, "FLOP", least=0))
-        object.__setattr__(
-            self, "bytes_moved", number("bytes_moved", self.bytes_moved, "byte", least=0)
-        )
-        try:
-            if np.ndim(self.flops) and np.ndim(self.bytes_moved):
-                np.broadcast_shapes(self.flops.shape, self.bytes_moved.shape)
-        except ValueError as error:
-            raise ValueError(
-                f"flops (FLOP) and bytes_moved (byte) must have shapes that fit together: {error}"
-            ) from None
+        flops = number("flops", self.flops, "FLOP", least=0)
+        bytes_moved = number("bytes_moved", self.bytes_moved, "byte", least=0)
+        object.__setattr__(self, "flops", flops)
+        object.__setattr__(self, "bytes_moved", bytes_moved)
+        if isinstance(flops, np.ndarray) and isinstance(bytes_moved, np.ndarray):
+            try:
+                np.broadcast_shapes(flops.shape, bytes_moved.shape)
+            except ValueError as error:
+                raise ValueError(
+                    "flops (FLOP) and bytes_moved (byte) must have shapes that fit together: "
+                    f"{error}"
+                ) from None
 
     @property
     def intensity(self):

@@ -53,10 +53,10 @@ def gemm(m, n, k, precision="fp32", *, a=None, b=None, c=None, beta=0):
     """
     m, n, k = size("m", m), size("n", n), size("k", k)
     width_a, width_b, width_c = widths(precision, a=a, b=b, c=c)
-    reads_and_writes_of_c = np.where(number("beta", beta, "no unit") != 0, 2.0, 1.0)
-    return Work(
-        2 * m * n * k, width_a * m * k + width_b * k * n + width_c * m * n * reads_and_writes_of_c
-    )
+    passes_of_c = 1.0 + (number("beta", beta, "no unit") != 0)  # written, and read to be scaled
+    size_of_c = m * n
+    bytes_moved = (width_a * m + width_b * n) * k + passes_of_c * width_c * size_of_c
+    return Work(2 * k * size_of_c, bytes_moved)
 
 
 def trsm(m, n, precision="fp32"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import roofline_lib as rl
+from roofline_lib.arguments import unknown
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,21 @@ def test_all_are_floats_and_named_in_the_error():
         + ", ".join(rl.PRECISIONS),
     ):
         rl.bytes_per_element("float32")
+
+
+@pytest.mark.parametrize("more", [(), ("fp6",), tuple(f"q{bits}" for bits in range(30))])
+def test_one_more_precision_changes_no_error(more):
+    """What is nearest depends on the name that came, not on how many choices there are."""
+    choices = [*rl.PRECISIONS, *more]
+    for came, nearest in (
+        ("fp12", ""),
+        ("mxfp5", "nearest: mxfp8, mxfp4; "),
+        ("BF-16", "nearest: bf16; "),
+    ):
+        assert (
+            str(unknown("precision", came, choices))
+            == f"precision '{came}' is not known; {nearest}choose one of {', '.join(choices)}"
+        )
 
 
 @pytest.mark.parametrize(
