@@ -9,6 +9,28 @@ from importlib import import_module
 from roofline_lib.caches import Misses, count_misses, loop_addresses, loop_misses
 from roofline_lib.chains import ChainCost, best_chain_order, chain_cost, chain_orders, strassen
 from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Verdict
+from roofline_lib.collectives import (
+    Torus,
+    Transfer,
+    algorithm_bandwidth,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    bisection_bandwidth,
+    bus_bandwidth,
+    bus_factor,
+    hierarchical_all_reduce,
+    reduce_scatter,
+    send,
+)
+from roofline_lib.counted_collectives import (
+    CountedCollective,
+    counted_all_gather,
+    counted_all_reduce,
+    counted_all_to_all,
+    counted_reduce_scatter,
+)
+from roofline_lib.links import Link, link, link_names, links
 from roofline_lib.machines import Machine, Peak, machine, machines
 from roofline_lib.model import Bound, Work, attainable_performance, bound, fused, time_in_sequence
 from roofline_lib.operators import (

@@ -314,6 +314,95 @@ CALLS = [
             keep="name",
         ),
     ),
+    (rl.link, dict(name="NVLink 4"), dict(name="name")),
+    (rl.links, dict(machine="H200 SXM"), dict(machine="name")),
+    (
+        rl.Link,
+        dict(
+            bandwidth=100,
+            latency=3,
+            name="mine",
+            topology="mesh",
+            ports=7,
+            domain=8,
+            line_rate=120,
+            kind="bus",
+            source="measured",
+            status="V",
+            conflicts=(),
+        ),
+        dict(
+            bandwidth="byte/s positive*",
+            latency="s amount*",
+            topology="name",
+            ports="connections size*",
+            domain="chips size*",
+            line_rate="byte/s positive*",
+            name="object",
+            kind="object",
+            source="object",
+            status="object",
+            conflicts="object",
+        ),
+    ),
+    (rl.Torus, dict(sides=(2, 4)), dict(sides="object")),
+    *(
+        (
+            collective,
+            dict(bytes=100, ranks=8, link="NVLink 4", over="ring"),
+            dict(bytes="byte amount", ranks="ranks size", link="name", over="name"),
+        )
+        for collective in (rl.all_gather, rl.reduce_scatter, rl.all_reduce, rl.all_to_all)
+    ),
+    (
+        rl.send,
+        dict(bytes=100, link="NVLink 4", hops=3),
+        dict(bytes="byte amount", link="name", hops="cables size"),
+    ),
+    (
+        rl.hierarchical_all_reduce,
+        dict(bytes=100, groups=4, group_size=8, inside="NVLink 4", between="InfiniBand NDR"),
+        dict(
+            bytes="byte amount",
+            groups="groups size",
+            group_size="ranks size",
+            inside="object",
+            between="object",
+        ),
+    ),
+    (
+        rl.bus_factor,
+        dict(collective="all_reduce", ranks=8),
+        dict(collective="name", ranks="ranks size"),
+    ),
+    (
+        rl.algorithm_bandwidth,
+        dict(bytes=100, time=3),
+        dict(bytes="byte amount", time="s positive"),
+    ),
+    (
+        rl.bus_bandwidth,
+        dict(collective="all_reduce", bytes=100, ranks=8, time=3),
+        dict(collective="name", bytes="byte amount", ranks="ranks size", time="s positive"),
+    ),
+    (
+        rl.bisection_bandwidth,
+        dict(link="NVLink 4", ranks=8, over="ring"),
+        dict(link="name", ranks="ranks size", over="name"),
+    ),
+    *(
+        (
+            collective,
+            dict(arrays=[np.ones(4), np.ones(4)], over="line"),
+            dict(arrays="object", over="name"),
+        )
+        for collective in (
+            rl.counted_all_gather,
+            rl.counted_reduce_scatter,
+            rl.counted_all_reduce,
+            rl.counted_all_to_all,
+        )
+    ),
     (rl.bytes_per_element, dict(precision="bf16"), dict(precision="name")),
     (
         rl.quantity,
@@ -568,6 +657,20 @@ def test_bad_switch(function, good, argument):
         (rl.count_misses, "capacity", [30, 130]),
         (rl.loop_addresses, "pitch", [4]),
         (rl.quantity, "unit", [3, None, []]),
+        (rl.Torus, "sides", [3, None, (), "ab", (0,), (2, 2.5), (2, True), (2, [3])]),
+        (
+            rl.counted_all_reduce,
+            "arrays",
+            [
+                [],
+                [np.ones(4), np.ones(5)],
+                [np.ones(3), np.ones(3)],
+                [np.ones(4), np.ones(4, int)],
+                [np.float64(1), np.float64(2)],
+                [np.ones(0), np.ones(0)],
+                [["a", "b"], ["c", "d"]],
+            ],
+        ),
         (rl.training_memory, "model", [None, 7e9, "no such model"]),
         (rl.training_step, "model", [None, 7e9, "no such model"]),
     ],
@@ -591,6 +694,7 @@ def test_every_public_function_and_argument_is_in_the_table():
         rl.time_in_sequence,
         rl.machines,
         rl.transformers,
+        rl.link_names,
     }
     made_by_the_library = {
         rl.Bound,
@@ -599,6 +703,8 @@ def test_every_public_function_and_argument_is_in_the_table():
         rl.CountedProduct,
         rl.ChainCost,
         rl.TrainingMemory,
+        rl.Transfer,
+        rl.CountedCollective,
     }
     public = {
         value
@@ -642,8 +748,13 @@ def plain(result):
     """A result as a list of its numbers."""
     if isinstance(result, rl.Work | rl.Misses | rl.ChainCost | rl.Transformer | rl.TrainingMemory):
         return [getattr(result, field.name) for field in dataclasses.fields(result)]
-    if isinstance(result, dict):
-        return [number for work in result.values() for number in plain(work)]
+    if isinstance(result, rl.Transfer):
+        return [result.bytes_sent, result.bytes_on_link, result.steps]
+    if isinstance(result, rl.Link):
+        return [result.bandwidth, result.latency, result.ports, result.domain, result.line_rate]
+    if isinstance(result, dict | tuple):
+        parts = result.values() if isinstance(result, dict) else result
+        return [number for part in parts for number in plain(part)]
     if isinstance(result, rl.CountedProduct):
         return [result.bytes_moved, result.fast_bytes, *result.product.flat]
     if isinstance(result, rl.Machine):
