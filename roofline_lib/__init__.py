@@ -75,7 +75,7 @@ from roofline_lib.transformer import (
 )
 
 _LAZY = {
-    "draw_roofline": "drawing",
+    "draw_roofline": "rooflines",
     "GemmExplorer": "explorers.gemm",
     "TilingExplorer": "explorers.tiling",
     "DecodeExplorer": "explorers.decode",

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import roofline_lib as rl
-from roofline_lib.drawing import text_size
 from roofline_lib.explorers.chain import ChainExplorer
 from roofline_lib.explorers.marks import Point, lay_out
-from roofline_lib.explorers.stage import WIDTH, Words, background
+from roofline_lib.explorers.shapes import Words
+from roofline_lib.explorers.stage import WIDTH, blank
+from roofline_lib.labels import text_size
 
 
 def filled(explorer, panel):
@@ -78,7 +79,7 @@ def test_numbers_cover_neither_the_brackets_nor_one_another(matrices, sizes, pre
 )
 def test_tick_labels_of_neighbours_keep_apart(dims):
     explorer = rl.ChainExplorer(dims)
-    figure = background(explorer.now.axes, explorer.now.height)[0]
+    figure = blank(explorer.now.axes, explorer.now.height)
     figure.canvas.draw()
     boxes = [
         [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]

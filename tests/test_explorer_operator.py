@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import roofline_lib as rl
 from roofline_lib.explorers.operator import OperatorExplorer, Staircase
-from roofline_lib.explorers.placing import cover
-from roofline_lib.explorers.stage import Dot, Words
+from roofline_lib.explorers.shapes import Dot, Words
 
 NAMES = (
     "elementwise",
@@ -114,15 +113,20 @@ def test_labels_stay_apart_and_in_the_frame(pair, tokens, kv_heads, fused, flash
     dots = [shape for shape in explorer.shapes if isinstance(shape, Dot)]
     assert len(dots) == 8 and len(words) >= 11
     for one, other in itertools.combinations(words, 2):
-        assert np.hypot(*(cover(one)[:, None] - cover(other)[None]).transpose(2, 0, 1)).min() > 1, (
+        assert (
+            np.hypot(*(one.covered()[:, None] - other.covered()[None]).transpose(2, 0, 1)).min() > 1
+        ), (
             one.text,
             other.text,
         )
     for one in words:
-        assert (cover(one) >= frame[:2] - 1).all() and (cover(one) <= frame[2:] + 1).all(), one.text
+        assert (one.covered() >= frame[:2] - 1).all() and (one.covered() <= frame[2:] + 1).all(), (
+            one.text
+        )
         if one.text.startswith(NAMES):
             assert all(
-                np.hypot(*(cover(one) - (dot.x, dot.y)).T).min() > 0.8 * dot.radius for dot in dots
+                np.hypot(*(one.covered() - (dot.x, dot.y)).T).min() > 0.8 * dot.radius
+                for dot in dots
             ), one.text
 
 

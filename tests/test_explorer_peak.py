@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import roofline_lib as rl
-from roofline_lib.drawing import OVER
 from roofline_lib.explorers.marks import Bar, Line, Point
 from roofline_lib.explorers.peak import Listing, PeakExplorer
-from roofline_lib.explorers.placing import cover
-from roofline_lib.explorers.stage import Words
+from roofline_lib.explorers.shapes import Words
+from roofline_lib.style import OVER
 
 RANGES = {
     "units": (1, 1024),
@@ -99,7 +98,8 @@ def test_no_label_covers_another_however_many_lanes(lanes):
     for i, one in enumerate(words):
         for other in words[i + 1 :]:
             assert (
-                np.hypot(*(cover(one)[:, None] - cover(other)[None]).transpose(2, 0, 1)).min() > 1
+                np.hypot(*(one.covered()[:, None] - other.covered()[None]).transpose(2, 0, 1)).min()
+                > 1
             ), (one.text, other.text)
     # none among the axis' own numbers
     assert all(shape.y < 14 + 300 or shape.y > 14 + 300 + 40 for shape in words)

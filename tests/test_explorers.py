@@ -17,13 +17,13 @@ from nbconvert import HTMLExporter
 from PIL import Image
 
 import roofline_lib as rl
-from roofline_lib.drawing import text_size
 from roofline_lib.explorers.base import Explorer
 from roofline_lib.explorers.controls import Choice, Number, Switch, log_ladder
 from roofline_lib.explorers.marks import Point
-from roofline_lib.explorers.placing import clip, cover
-from roofline_lib.explorers.stage import WIDTH, Dot, Words, background, svg, to_pixels
-from roofline_lib.explorers.stage import Path as Outline
+from roofline_lib.explorers.shapes import Dot, Words, clip
+from roofline_lib.explorers.shapes import Path as Outline
+from roofline_lib.explorers.stage import WIDTH, blank, svg, views
+from roofline_lib.labels import text_size
 from roofline_lib.quantities import significant
 
 MODULES = {
@@ -80,7 +80,7 @@ def sound(explorer):
     )
     assert not [node for node in tree.iter() if "id" in node.attrib]
     for shape in explorer.shapes:
-        covered = cover(shape) if not isinstance(shape, Outline) else shape.points
+        covered = shape.covered() if not isinstance(shape, Outline) else shape.points
         assert np.isfinite(covered).all(), shape
         assert (covered >= (-1, -1)).all() and (
             covered <= (WIDTH + 1, explorer.now.height + 1)
@@ -159,7 +159,7 @@ def test_point_and_roofs_lie_where_the_axes_say(m, n, k, precision, machine):
     explorer = rl.GemmExplorer(machine, m, n, k, precision)
     if precision not in rl.machine(machine).precisions:
         return
-    now, ax = explorer.now, background(explorer.now.axes, explorer.now.height)[0].axes[0]
+    now, ax = explorer.now, blank(explorer.now.axes, explorer.now.height).axes[0]
     limit = rl.bound(rl.gemm(m, n, k, precision), machine, precision)
     to_picture = np.array([1, -1]), np.array([0, now.height])
     spot = (
@@ -186,20 +186,20 @@ def test_point_and_roofs_lie_where_the_axes_say(m, n, k, precision, machine):
 def test_pixels_are_those_of_the_axes_own_transform(explorer):
     """Inside the frame and well outside, log axes and linear ones."""
     now = explorer.now
-    for one, ax, pixels in zip(
+    for one, ax, view in zip(
         now.axes,
-        background(now.axes, now.height)[0].axes,
-        to_pixels(now.axes, now.height),
+        blank(now.axes, now.height).axes,
+        views(now.axes, now.height),
         strict=True,
     ):
         ends = ax.transAxes + ax.transData.inverted()
         x, y = ends.transform(np.random.default_rng(1).uniform(-1, 2, (50, 2))).T
         assert np.allclose(
-            pixels(x, y) * (1, -1) + (0, now.height),
+            view.pixels(x, y) * (1, -1) + (0, now.height),
             ax.transData.transform(np.column_stack([x, y])),
             atol=1e-6,
         )
-        assert np.allclose(pixels(one.xlim[0], one.ylim[1]), one.frame[:2], atol=1e-6)
+        assert np.allclose(view.pixels(one.xlim[0], one.ylim[1]), one.frame[:2], atol=1e-6)
 
 
 @given(
@@ -215,11 +215,11 @@ def test_labels_keep_clear_of_each_other_and_of_the_point(m, n, k, machine):
         next(shape for shape in shapes if isinstance(shape, Dot)),
     )
     for i, one in enumerate(words):
-        covered = cover(one)
+        covered = one.covered()
         assert np.hypot(*(covered - (dot.x, dot.y)).T).min() > 0.8 * dot.radius, one
         for other in words[i + 1 :]:
             assert (
-                np.hypot(*(covered[:, None] - cover(other)[None]).transpose(2, 0, 1)).min() > 1
+                np.hypot(*(covered[:, None] - other.covered()[None]).transpose(2, 0, 1)).min() > 1
             ), (one, other)
 
 
@@ -239,7 +239,7 @@ def test_labels_of_roofs_touch_no_point(name):
             ]
             for words in roofs:
                 for dot in dots:
-                    assert np.hypot(*(cover(words) - (dot.x, dot.y)).T).min() > dot.radius + 1, (
+                    assert np.hypot(*(words.covered() - (dot.x, dot.y)).T).min() > dot.radius + 1, (
                         control,
                         value,
                         words.text,

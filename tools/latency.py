@@ -66,7 +66,7 @@ moved""",
     "interact-quiet": """
 %matplotlib inline
 import matplotlib.pyplot as plt
-from roofline_lib.drawing import log_axes
+from roofline_lib.style import log_axes
 def quiet(step):
     fig, ax = plt.subplots(figsize=(7, 4.2))
     draw(ax, step)

@@ -7,10 +7,10 @@ from threading import RLock
 
 import ipywidgets as widgets
 
-from roofline_lib.drawing import COMPUTE, FAINT, INTENSITY, MEMORY, PERFORMANCE, decades
 from roofline_lib.explorers.marks import Drop, Line, Side, lay_out
-from roofline_lib.explorers.stage import Axes, Stage, still
+from roofline_lib.explorers.stage import Axes, Stage, png
 from roofline_lib.quantities import quantity, significant
+from roofline_lib.style import COMPUTE, FAINT, INTENSITY, MEMORY, PERFORMANCE, decades
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ class Explorer(widgets.VBox):
         """The live view where there is a kernel, a still picture from the same geometry where there
         is none, and the sentence."""
         bundle = super()._repr_mimebundle_(**kwargs) or {}
-        png = still(self.now.axes, self.now.height, self.shapes)
+        picture = png(self.now.axes, self.now.height, self.shapes)
         return bundle | {
             "text/plain": repr(self),
-            "image/png": base64.b64encode(png).decode("ascii"),
+            "image/png": base64.b64encode(picture).decode("ascii"),
         }
 
 

@@ -4,12 +4,13 @@ largest intermediate."""
 from math import log
 
 from roofline_lib.chains import MINIMISE, chain_cost, chain_orders
-from roofline_lib.drawing import COMPUTE, FAINT, GRID, INK, MEMORY, ROOM, decades, text_size
 from roofline_lib.explorers.base import Explorer, Scene
 from roofline_lib.explorers.controls import Choice, Number
 from roofline_lib.explorers.marks import Line, Point, Text
 from roofline_lib.explorers.stage import WIDTH, Axes
+from roofline_lib.labels import text_size
 from roofline_lib.quantities import quantity, significant
+from roofline_lib.style import COMPUTE, FAINT, GRID, INK, MEMORY, ROOM, decades
 
 _COLUMNS = {
     "flops": ("FLOP", "FLOP", COMPUTE, "o"),

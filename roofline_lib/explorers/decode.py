@@ -3,13 +3,13 @@ against latency over the batch."""
 
 import numpy as np
 
-from roofline_lib.drawing import COMPUTE, FAINT, INK, INTENSITY, MEMORY, PERFORMANCE, ROOM, decades
 from roofline_lib.explorers.base import Explorer, Scene, no_peak, roofline
 from roofline_lib.explorers.controls import Choice, MachineChoice, Number
 from roofline_lib.explorers.marks import Bar, Drop, Line, Point
 from roofline_lib.explorers.stage import Axes
 from roofline_lib.model import bound, time_in_sequence
 from roofline_lib.quantities import quantity, significant
+from roofline_lib.style import COMPUTE, FAINT, INK, INTENSITY, MEMORY, PERFORMANCE, ROOM, decades
 from roofline_lib.transformer import Transformer, transformer, transformers
 
 _BATCHES = 2.0 ** np.arange(0, 11)

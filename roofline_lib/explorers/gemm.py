@@ -1,12 +1,12 @@
 """Lesson 1 and 2: where one matrix product stands under the roof."""
 
-from roofline_lib.drawing import COMPUTE, INK
 from roofline_lib.explorers.base import Explorer, Scene, no_peak, roofline, roofline_axes
 from roofline_lib.explorers.controls import Choice, MachineChoice, Number
 from roofline_lib.explorers.marks import Gap, Line, Point
 from roofline_lib.model import bound
 from roofline_lib.operators import gemm
 from roofline_lib.quantities import quantity, significant
+from roofline_lib.style import COMPUTE, INK
 
 _PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8")
 

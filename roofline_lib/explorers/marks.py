@@ -1,40 +1,72 @@
 """What can stand in a picture, in data coordinates, and how it becomes shapes in pixels.
 
-A mark says what is where; `lay_out` asks the axes' own transform for pixels and finds each label a
-place where nothing else is. Marks are painted in the order given. `panel` is the number of the Axes
-that a mark belongs to.
+A mark says what is where; `lay_out` turns it into shapes and finds each label a place where nothing
+else is. Marks are painted in the order given. `panel` is the number of the Axes that a mark belongs
+to.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from roofline_lib.drawing import FAINT, GRID, INK, OVER, ROOM, text_size
-from roofline_lib.explorers.placing import Taken, along_line, clip, near
-from roofline_lib.explorers.stage import Dot, Path, Words, to_pixels
+from roofline_lib.explorers.shapes import Dot, Path, Shape, Words, clip
+from roofline_lib.explorers.stage import Axes, View, views
+from roofline_lib.labels import spot_along, spot_beside, text_size
+from roofline_lib.style import FAINT, GRID, INK, OVER, ROOM
 
 
-@dataclass(frozen=True)
-class View:
-    """One set of axes as a mark sees it: `pixels(x, y)` -> (n, 2), and the frame (x0, y0, x1, y1)
-    in pixels."""
+class Taken:
+    """The shapes placed so far. They keep labels off: the pixels that they cover are worked out
+    only when a label asks."""
 
-    pixels: object
-    frame: tuple
+    def __init__(self, shapes: list[Shape]):
+        self.shapes = shapes
+        self._covered = []
+
+    def pixels(self) -> np.ndarray:
+        """All pixels covered so far, (n, 2)."""
+        self._covered += [shape.covered() for shape in self.shapes[len(self._covered) :]]
+        return np.concatenate(self._covered)
 
 
 class Mark:
-    """`shapes` is what is drawn; `captions` are the labels, which keep off what is `taken`; lower
-    `rank` first."""
+    """Something in the picture. `view` says where the axes that it belongs to stand."""
 
     panel = 0
-    rank = 1
+    rank = 1  # labels of a lower rank are placed first
 
-    def shapes(self, view):
+    def shapes(self, view: View) -> list[Shape]:
+        """What is drawn, labels apart."""
         return []
 
-    def captions(self, view, taken):
+    def captions(self, view: View, taken: Taken) -> list[Words]:
+        """The labels, which keep off what is taken."""
         return []
+
+
+def _label_beside(
+    point: np.ndarray,
+    label: str,
+    color: str,
+    taken: Taken,
+    view: View,
+    bold: bool = False,
+    size: float = 13.0,
+) -> Words:
+    """A label near a point (in pixels), where it covers least."""
+    width, height = text_size(label, size)
+    wide = width * (1.1 if bold else 1)
+    x, y = spot_beside(point, (wide, height), taken.pixels(), view.frame)
+    return Words(x, y + 0.97 * size, label, color, size, bold=bold)
+
+
+def _label_along(points: np.ndarray, label: str, color: str, taken: Taken, view: View) -> Words:
+    """A label along a polyline (in pixels), where it covers least."""
+    size = 12.5
+    width, _ = text_size(label, size)
+    x, y, angle = spot_along(points, width, size, taken.pixels(), view.frame)
+    return Words(x, y, label, color, size, "middle", angle)
 
 
 @dataclass(frozen=True)
@@ -59,11 +91,9 @@ class Line(Mark):
 
     def captions(self, view, taken):
         pieces = clip(view.pixels(self.x, self.y), view.frame) if self.label else []
-        return (
-            [along_line(max(pieces, key=len), self.label, self.color, taken, view.frame)]
-            if pieces
-            else []
-        )
+        if not pieces:
+            return []
+        return [_label_along(max(pieces, key=len), self.label, self.color, taken, view)]
 
 
 @dataclass(frozen=True)
@@ -85,20 +115,10 @@ class Point(Mark):
         return [Dot(x, y, self.color, self.kind, self.radius, self.hollow)]
 
     def captions(self, view, taken):
-        return (
-            [
-                near(
-                    view.pixels(self.x, self.y)[0],
-                    self.label,
-                    self.color,
-                    taken,
-                    view.frame,
-                    self.bold,
-                )
-            ]
-            if self.label
-            else []
-        )
+        if not self.label:
+            return []
+        (point,) = view.pixels(self.x, self.y)
+        return [_label_beside(point, self.label, self.color, taken, view, self.bold)]
 
 
 @dataclass(frozen=True)
@@ -162,11 +182,10 @@ class Gap(Mark):
 
     def captions(self, view, taken):
         (x, y0), (_, y1) = view.pixels((self.x, self.x), (self.low, self.high))
-        return (
-            [near((x, (y0 + y1) / 2), self.label, self.color, taken, view.frame, size=12)]
-            if abs(y0 - y1) >= 26
-            else []
-        )
+        if abs(y0 - y1) < 26:
+            return []
+        middle = x, (y0 + y1) / 2
+        return [_label_beside(middle, self.label, self.color, taken, view, size=12)]
 
 
 @dataclass(frozen=True)
@@ -229,8 +248,8 @@ class Text(Mark):
 
 @dataclass(frozen=True)
 class Bar(Mark):
-    """A bar that fills: `parts` are fractions of the track, laid one after the other; past 1 it
-    turns colour and its tip sticks out.
+    """A bar that fills: `parts` are fractions of the track, laid one after the other. Past 1 it
+    turns colour, and an overflow mark is drawn past its end.
 
     `box` is (left, top, width) in pixels of the picture; name and value stand above the track.
     """
@@ -242,46 +261,44 @@ class Bar(Mark):
     colors: tuple = (ROOM,)
     rank = 0
 
+    @property
+    def runs_over(self) -> bool:
+        return sum(self.parts) > 1
+
     def shapes(self, view):
         left, top, width = self.box
-        total, start, shapes = sum(self.parts), 0.0, [_rectangle(left, top + 20, width, 12, GRID)]
+        shapes = [_rectangle(left, top + 20, width, 12, GRID)]
+        start = 0.0
         for part, color in zip(self.parts, self.colors, strict=True):
             end = min(start + part, 1.0)
+            fill = OVER if self.runs_over else color
             shapes.append(
-                _rectangle(
-                    left + width * start,
-                    top + 20,
-                    width * (end - start),
-                    12,
-                    OVER if total > 1 else color,
-                )
+                _rectangle(left + width * start, top + 20, width * (end - start), 12, fill)
             )
             start = end
-        if total > 1:
+        if self.runs_over:
             shapes.append(_rectangle(left + width, top + 17, 7, 18, OVER))
         return shapes
 
     def captions(self, view, taken):
         left, top, width = self.box
-        color = OVER if sum(self.parts) > 1 else INK
+        color = OVER if self.runs_over else INK
         return [
             Words(left, top + 13, self.name, INK, 12),
-            Words(left + width, top + 13, self.value, color, 12, "end", bold=color == OVER),
+            Words(left + width, top + 13, self.value, color, 12, "end", bold=self.runs_over),
         ]
 
 
-def lay_out(axes, height, marks):
+def lay_out(axes: tuple[Axes, ...], height: int, marks: Iterable[Mark]) -> list[Shape]:
     """The shapes of `marks` on a tuple of Axes in a picture `height` pixels high, labels placed."""
-    views = [
-        View(pixels, one.frame) for pixels, one in zip(to_pixels(axes, height), axes, strict=True)
-    ]
-    taken = Taken([shape for mark in marks for shape in mark.shapes(views[mark.panel])])
+    seen = views(axes, height)
+    taken = Taken([shape for mark in marks for shape in mark.shapes(seen[mark.panel])])
     for mark in sorted(marks, key=lambda mark: mark.rank):
-        for words in mark.captions(views[mark.panel], taken):
+        for words in mark.captions(seen[mark.panel], taken):
             taken.shapes.append(words)
     return taken.shapes
 
 
-def _rectangle(left, top, width, height, color):
+def _rectangle(left: float, top: float, width: float, height: float, color: str) -> Path:
     right, foot = left + width, top + height
     return Path(np.array([(left, top), (right, top), (right, foot), (left, foot)]), fill=color)

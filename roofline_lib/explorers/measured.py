@@ -3,7 +3,6 @@ explains the gap of one of them."""
 
 import numpy as np
 
-from roofline_lib.drawing import COMPUTE, FAINT, INK, MEMORY, ROOM
 from roofline_lib.explorers.base import Explorer, Scene, roofline, roofline_axes
 from roofline_lib.explorers.controls import Choice, Number
 from roofline_lib.explorers.marks import Bar, Gap, Line, Point
@@ -12,6 +11,7 @@ from roofline_lib.measuring.roofs import nominal_roof, sustained_roof
 from roofline_lib.measuring.verdicts import explain, launch_floor, verdict
 from roofline_lib.model import bound
 from roofline_lib.quantities import quantity, significant
+from roofline_lib.style import COMPUTE, FAINT, INK, MEMORY, ROOM
 
 _PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
 _FAMILIES = {"over m, one layer": "gemm_m", "over n = m = k": "gemm_n"}

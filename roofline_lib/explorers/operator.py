@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roofline_lib.drawing import COMPUTE, FAINT, INK, MEMORY, text_size
 from roofline_lib.explorers.base import Explorer, Scene, no_peak, roofline, roofline_axes
 from roofline_lib.explorers.controls import Choice, MachineChoice, Number, Switch
 from roofline_lib.explorers.marks import Mark, Point
-from roofline_lib.explorers.stage import Path, Words
+from roofline_lib.explorers.shapes import Path, Words
+from roofline_lib.labels import text_size
 from roofline_lib.model import bound, time_in_sequence
 from roofline_lib.model import fused as merge
 from roofline_lib.operators import (
@@ -21,6 +21,7 @@ from roofline_lib.operators import (
     softmax,
 )
 from roofline_lib.quantities import quantity, significant
+from roofline_lib.style import COMPUTE, FAINT, INK, MEMORY
 
 _PRECISIONS, _ALL = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"), "all of them"
 _STEPS = {

@@ -3,13 +3,14 @@ measured one."""
 
 from dataclasses import dataclass
 
-from roofline_lib.drawing import COMPUTE, FAINT, INK, OVER, ROOM
 from roofline_lib.explorers.base import Explorer, Scene
 from roofline_lib.explorers.controls import Choice, MachineChoice, Number, Switch
 from roofline_lib.explorers.marks import Bar, Drop, Gap, Line, Mark, Point
-from roofline_lib.explorers.stage import Axes, Words
+from roofline_lib.explorers.shapes import Words
+from roofline_lib.explorers.stage import Axes
 from roofline_lib.peaks import clock_from, peak_flops
 from roofline_lib.quantities import quantity, significant
+from roofline_lib.style import COMPUTE, FAINT, INK, OVER, ROOM
 
 _PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 _RECT, _HEIGHT, _CLOCKS = (76, 14, 314, 300), 402, (0.0, 6.0)

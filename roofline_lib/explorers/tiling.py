@@ -1,7 +1,6 @@
 """Lesson 3: what a tile saves in traffic, and what it costs in fast memory, at the edges and in the
 last wave."""
 
-from roofline_lib.drawing import COMPUTE, FAINT, INK, MEMORY, OVER, ROOM
 from roofline_lib.explorers.base import Explorer, Scene, no_peak, roofline, roofline_axes
 from roofline_lib.explorers.controls import Choice, MachineChoice, Number
 from roofline_lib.explorers.marks import Bar, Point
@@ -9,6 +8,7 @@ from roofline_lib.model import Work, bound
 from roofline_lib.operators import gemm
 from roofline_lib.precisions import bytes_per_element
 from roofline_lib.quantities import quantity, significant
+from roofline_lib.style import COMPUTE, FAINT, INK, MEMORY, OVER, ROOM
 from roofline_lib.tiling import (
     io_lower_bound,
     naive_gemm,

@@ -4,7 +4,13 @@ from functools import cache
 
 import numpy as np
 
-from roofline_lib.drawing import (
+from roofline_lib.explorers.base import Explorer, Scene, no_peak, roofline
+from roofline_lib.explorers.controls import Choice, MachineChoice, Number
+from roofline_lib.explorers.marks import Bar, Drop, Line, Point
+from roofline_lib.explorers.stage import Axes
+from roofline_lib.model import bound, time_in_sequence
+from roofline_lib.quantities import quantity, significant
+from roofline_lib.style import (
     COMPUTE,
     FAINT,
     INK,
@@ -15,12 +21,6 @@ from roofline_lib.drawing import (
     ROOM,
     decades,
 )
-from roofline_lib.explorers.base import Explorer, Scene, no_peak, roofline
-from roofline_lib.explorers.controls import Choice, MachineChoice, Number
-from roofline_lib.explorers.marks import Bar, Drop, Line, Point
-from roofline_lib.explorers.stage import Axes
-from roofline_lib.model import bound, time_in_sequence
-from roofline_lib.quantities import quantity, significant
 from roofline_lib.training import KEEP, training_memory, training_step
 from roofline_lib.transformer import Transformer, transformer, transformers
 

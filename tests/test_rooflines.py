@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import roofline_lib as rl
-from roofline_lib import drawing
+from roofline_lib import labels, style
 
 WORKS = {"gemm": rl.gemm(1024, 1024, 1024), "gemv": rl.gemv(4096, 4096), "axpy": rl.axpy(10**6)}
 
@@ -102,7 +102,7 @@ def test_names_cover_neither_roofs_nor_one_another():
         text.get_window_extent(renderer) for text in drawn.labels if text.get_text() in drawn.points
     ]
     x, y = drawn.roofs["fp32"].get_data()
-    roof = drawing.sample(ax.transData.transform(np.column_stack([x, y])), 1)
+    roof = labels.sample(ax.transData.transform(np.column_stack([x, y])), 1)
     for i, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[i + 1 :])
         assert not box.count_contains(roof)
@@ -200,7 +200,7 @@ def test_intensities_have_plain_numbers():
     assert {"0.01", "1", "100", "10\u2074"} <= set(ticks) or {"0.001", "0.1", "10", "1000"} <= set(
         ticks
     ), ticks
-    assert [drawing._tick(10.0**e, None) for e in (-5, -3, -1, 0, 3, 4)] == [
+    assert [style.tick_text(10.0**e) for e in (-5, -3, -1, 0, 3, 4)] == [
         "10\u207b\u2075",
         "0.001",
         "0.1",
@@ -212,10 +212,10 @@ def test_intensities_have_plain_numbers():
 
 @given(st.lists(st.floats(1e-9, 1e18), min_size=1, max_size=5))
 def test_decades_hold_all_values_and_are_whole(values):
-    low, high = drawing.decades(values)
+    low, high = style.decades(values)
     assert low <= min(values) * (1 + 1e-9) and high >= max(values) * (1 - 1e-6) and high > low
     assert np.isclose(np.log10([low, high]), np.round(np.log10([low, high]))).all()
-    assert drawing.decades(values, (1e-12, 1e20)) == (1e-12, 1e20)
+    assert style.decades(values, (1e-12, 1e20)) == (1e-12, 1e20)
 
 
 def _linear(color):
@@ -264,7 +264,7 @@ SIGHT = {
 def test_colours_stay_apart_for_every_sight(sight):
     names = ("INK", "MEMORY", "COMPUTE", "ROOM", "OVER")
     colors = {
-        name: _lab(np.clip(SIGHT[sight] @ _linear(getattr(drawing, name)), 0, 1)) for name in names
+        name: _lab(np.clip(SIGHT[sight] @ _linear(getattr(style, name)), 0, 1)) for name in names
     }
     for one in colors:
         for other in colors:
@@ -273,13 +273,13 @@ def test_colours_stay_apart_for_every_sight(sight):
 
 @pytest.mark.parametrize("name", ["INK", "MEMORY", "COMPUTE", "ROOM", "OVER", "FAINT"])
 def test_words_are_readable_on_the_card_and_on_its_tints(name):
-    card = _linear(drawing.CARD)
+    card = _linear(style.CARD)
     for tint in (
         card,
-        *(0.07 * _linear(getattr(drawing, side)) + 0.93 * card for side in ("MEMORY", "COMPUTE")),
+        *(0.07 * _linear(getattr(style, side)) + 0.93 * card for side in ("MEMORY", "COMPUTE")),
     ):
         light, dark = (
             0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]
-            for c in (tint, _linear(getattr(drawing, name)))
+            for c in (tint, _linear(getattr(style, name)))
         )
         assert (light + 0.05) / (dark + 0.05) >= 4.5

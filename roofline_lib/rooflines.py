@@ -1,0 +1,221 @@
+"""Rooflines drawn on given matplotlib axes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.transforms import blended_transform_factory
+
+from roofline_lib.arguments import number
+from roofline_lib.labels import sample, sample_box, spot_beside, spot_on_roof, text_size, turned
+from roofline_lib.machines import Machine, as_machine
+from roofline_lib.model import Work, attainable_performance
+from roofline_lib.quantities import quantity, significant
+from roofline_lib.style import (
+    COMPUTE,
+    FAINT,
+    INK,
+    INTENSITY,
+    MEMORY,
+    PERFORMANCE,
+    decades,
+    log_axes,
+    settings,
+)
+
+_DASHES = ("-", "--", "-.", (0, (1, 1)))
+# Fonts are the reader's; TeX would read a job's name as its own language.
+_OWN, _KEPT = {"text.usetex": False}, ("font.",)
+
+Spot = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """What draw_roofline drew, as matplotlib artists: lines by precision, `memory` the common
+    slope, one-point lines by name, texts."""
+
+    memory: Line2D
+    roofs: dict[str, Line2D]
+    ridge_marks: dict[str, Line2D]
+    points: dict[str, Line2D]
+    labels: tuple[Text, ...]
+
+
+def draw_roofline(
+    ax: Axes,
+    machine: Machine | str,
+    precisions: str | Iterable[str],
+    works: Mapping | None = None,
+    level: str = "DRAM",
+) -> Roofline:
+    """Draw a machine's roofs at one or more precisions, each with its ridge point, and named Works
+    under the first roof. Gives a Roofline.
+
+    `machine` is a Machine or a name, `precisions` a name or several, `works` a dict name -> Work
+    (one number each), at the attainable performance of the first precision; (Work, performance in
+    FLOP/s) puts a measured point. Sets limits, ticks and axis labels of `ax`; the fonts are those
+    of the reader's own settings, lines and colours are ours whatever these say.
+    """
+    if not isinstance(ax, Axes):
+        raise ValueError(
+            "ax must be the Axes of a figure, such as `figure, ax = plt.subplots()` gives; "
+            f"got {ax!r:.80}"
+        )
+    if works is not None and not (
+        isinstance(works, Mapping) and all(isinstance(name, str) for name in works)
+    ):
+        raise ValueError(
+            f"works must be a dict name -> Work, such as {{'my job': work}}; got {works!r:.80}"
+        )
+    machine = as_machine(machine)
+    precisions = (precisions,) if isinstance(precisions, str) else tuple(precisions)
+    if not precisions:
+        raise ValueError("precisions must name at least one precision; got none")
+    bandwidth = machine.bandwidth(level)
+    peaks = {precision: machine.peak(precision) for precision in precisions}
+    spots = {
+        name: _spot(name, work, peaks[precisions[0]], bandwidth)
+        for name, work in (works or {}).items()
+    }
+    with settings(_OWN, keep=_KEPT):
+        return _draw(ax, peaks, bandwidth, level, spots)
+
+
+def _spot(name: str, work: object, peak: float, bandwidth: float) -> Spot:
+    """(intensity, FLOP/s) of a Work under the roof, or of a (Work, measured FLOP/s)."""
+    measured = None
+    if isinstance(work, tuple) and len(work) == 2:
+        work, measured = work
+    if not isinstance(work, Work) or np.ndim(work.intensity):
+        raise ValueError(
+            f"works[{name!r}] must be a Work of one number each, or (Work, FLOP/s); "
+            f"got {work!r:.80}"
+        )
+    if measured is None:
+        return work.intensity, attainable_performance(work.intensity, peak, bandwidth)
+    return work.intensity, number(f"works[{name!r}][1]", measured, "FLOP/s", above=0, single=True)
+
+
+def _draw(
+    ax: Axes, peaks: dict[str, float], bandwidth: float, level: str, spots: dict[str, Spot]
+) -> Roofline:
+    ridges = [peak / bandwidth for peak in peaks.values()]
+    xlim, ylim = _limits(peaks.values(), ridges, bandwidth, spots.values())
+    log_axes(ax, xlim, ylim, INTENSITY, PERFORMANCE)
+    roofs, ridge_marks, labels = {}, {}, []
+    for shade, (peak, names) in enumerate(_by_peak(peaks).items()):
+        ridge = peak / bandwidth
+        intensity = np.array([xlim[0], ridge, xlim[1]])
+        height = attainable_performance(intensity, peak, bandwidth)
+        (roof,) = ax.plot(intensity, height, color=COMPUTE, lw=2, ls=_DASHES[shade % 4])
+        (mark,) = ax.plot([ridge, ridge], [ylim[0], peak], color=FAINT, lw=1, ls=":")
+        roofs |= dict.fromkeys(names, roof)
+        ridge_marks |= dict.fromkeys(names, mark)
+        label = f"{', '.join(names)} {quantity(peak, 'FLOP/s', 4)}"
+        labels.append(_name_roof(ax, label, (ridge, xlim[1]), peak, spots.values()))
+        labels.append(_number_ridge(ax, ridge))
+    slope = np.array([xlim[0], max(ridges)])
+    (memory,) = ax.plot(slope, bandwidth * slope, color=MEMORY, lw=3)
+    labels.append(_name_slope(ax, memory, f"{level} {quantity(bandwidth, 'byte/s', 4)}"))
+    points = {
+        name: ax.plot([x], [y], "o", color=INK, ms=7, label=name, zorder=5)[0]
+        for name, (x, y) in spots.items()
+    }
+    lines = [line.get_xydata() for line in (memory, *roofs.values(), *ridge_marks.values())]
+    labels += _name_points(ax, spots, lines, labels)
+    return Roofline(memory, roofs, ridge_marks, points, tuple(labels))
+
+
+def _limits(
+    peaks: Iterable[float], ridges: list[float], bandwidth: float, spots: Iterable[Spot]
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Whole decades (xlim, ylim) with room for roofs and points."""
+    # no marker is cut in half at an edge
+    around = [np.multiply(spot, factor) for spot in spots for factor in (0.8, 1.25)]
+    xlim = decades([*ridges, *(x for x, _ in around)], (0.1, 1e4))
+    highs = [*peaks, *(y for _, y in around), bandwidth * xlim[0], 2 * max(peaks)]
+    return xlim, decades(highs)
+
+
+def _by_peak(peaks: dict[str, float]) -> dict[float, list[str]]:
+    """The precisions that share each peak, and so one line."""
+    merged = {}
+    for precision, peak in peaks.items():
+        merged.setdefault(peak, []).append(precision)
+    return merged
+
+
+def _letter_size(ax: Axes) -> float:
+    """Size in pixels of a text that is not told another one."""
+    return matplotlib.rcParams["font.size"] * ax.figure.dpi / 72
+
+
+def _name_roof(
+    ax: Axes, label: str, ends: tuple[float, float], peak: float, spots: Iterable[Spot]
+) -> Text:
+    """A flat roof's label above it, where no point is in its way."""
+    (left, y), (right, _) = ax.transData.transform([(end, peak) for end in ends])
+    points = ax.transData.transform(list(spots)) if spots else np.empty((0, 2))
+    place, lift = spot_on_roof(text_size(label, _letter_size(ax)), (left, right), y, points)
+    offset = (place - right) * 72 / ax.figure.dpi, lift
+    return ax.annotate(
+        label, (ends[1], peak), offset, ha="right", color=COMPUTE, textcoords="offset points"
+    )
+
+
+def _number_ridge(ax: Axes, ridge: float) -> Text:
+    """The ridge point's number at the foot of its line."""
+    foot = blended_transform_factory(ax.transData, ax.transAxes)
+    return ax.text(ridge, 0.015, f" {significant(ridge)}", color=FAINT, va="bottom", transform=foot)
+
+
+def _name_slope(ax: Axes, memory: Line2D, label: str) -> Text:
+    """The memory roof's label on the line, turned as the line is."""
+    start, end = ax.transAxes.inverted().transform(ax.transData.transform(memory.get_xydata()))
+    along = end - start
+    return ax.text(
+        *(start + 0.4 * along + (0, 0.015)),
+        label,
+        color=MEMORY,
+        ha="center",
+        va="bottom",
+        rotation=np.degrees(np.arctan2(*along[::-1])),
+        rotation_mode="anchor",
+        # turns with the slope, also when the axes are resized
+        transform_rotates_text=True,
+        transform=ax.transAxes,
+    )
+
+
+def _covered(text: Text) -> np.ndarray:
+    """Pixels (n, 2) all over a Text that is there already, turned as it is."""
+    box = text.get_window_extent()
+    width, height = text_size(text.get_text(), text.get_fontsize() * text.figure.dpi / 72)
+    around_origin = sample_box(-width / 2, -height / 2, width, height)
+    return turned(around_origin, text.get_rotation()) + (box.p0 + box.p1) / 2
+
+
+def _name_points(
+    ax: Axes, spots: dict[str, Spot], lines: list[np.ndarray], there: list[Text]
+) -> list[Text]:
+    """Names beside their points, where neither a roof nor another point or name is, nor a label
+    that is `there`."""
+    taken = [sample(ax.transData.transform(line)) for line in lines]
+    taken += [_covered(text) for text in there]
+    taken += [sample_box(*(ax.transData.transform(spot) - 5), 10, 10) for spot in spots.values()]
+    frame = ax.get_window_extent()
+    labels = []
+    for name, spot in spots.items():
+        width, height = text_size(name, _letter_size(ax))
+        point = ax.transData.transform(spot)
+        corners = frame.x0, frame.y0, frame.x1, frame.y1
+        x, y = spot_beside(point, (width, height), np.vstack(taken), corners)
+        taken.append(sample_box(x, y, width, height))
+        offset = (np.array([x, y + height * 0.2]) - point) * 72 / ax.figure.dpi
+        labels.append(ax.annotate(name, spot, offset, textcoords="offset points", color=INK))
+    return labels
