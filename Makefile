@@ -1,13 +1,14 @@
 # One virtual environment, .venv, filled from the lock files; a step that is done leaves a stamp there and is not done twice.
 PYTHON ?= python3
-JOBS ?= 2
+# workers of the tests; on two cores a third fills the time in which the others wait for a browser or a sandbox
+JOBS ?= 3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --group build --universal --fork-strategy fewest --python-version 3.11 \
 	--generate-hashes --no-annotate --exclude-newer "7 days" --custom-compile-command "make lock"
 # Tests write here, and not into HOME, whose settings are the user's own and which a build may not write to.
 OWN := $(CURDIR)/.venv/tests
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --nbval --nbval-cell-timeout 120 tests notebooks
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --nbval --nbval-cell-timeout 120 tests notebooks
 
 help:           ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12

@@ -296,22 +296,25 @@ def test_slips_that_students_make_lose_the_mark(lesson):
             )
 
 
-def test_one_wrong_function_loses_one_mark(lesson):
-    """In the sandbox; each time another function gives its answer a little changed."""
+def test_a_wrong_function_loses_its_own_mark_only(lesson):
+    """In the sandbox; every other function gives its answer a little changed, and then the rest."""
     name, book, _, asked, tables = lesson
     functions = [q["name"] for q in asked["questions"] if not q.get("by_hand")]
-    for wrong, student in zip(functions, STUDENTS, strict=False):
+    for wrong, student in zip((functions[::2], functions[1::2]), STUDENTS, strict=False):
         spoilt = json.loads(json.dumps(book))
-        cell = next(cell for cell in spoilt["cells"] if cell["id"] == wrong)
-        cell["source"] = source(cell) + (
-            f"\n\nright_way = {wrong}\n\ndef {wrong}(*inputs):\n    value = right_way(*inputs)\n"
-            "    if isinstance(value, str):\n        return f'not {value}'\n"
-            "    return [9, *value[1:]] if isinstance(value, list) else value * 1.001 + 1\n"
-        )
-        got = grade_one(Submission(student, json.dumps(spoilt).encode()), asked, tables[student], 5)
+        for cell in spoilt["cells"]:
+            if (function := cell["id"]) in wrong:
+                cell["source"] = source(cell) + (
+                    f"\n\nright_{function} = {function}\n\ndef {function}(*inputs):\n"
+                    f"    value = right_{function}(*inputs)\n"
+                    "    if isinstance(value, str):\n        return f'not {value}'\n"
+                    "    return [9, *value[1:]] if isinstance(value, list) else value * 1.001 + 1\n"
+                )
+        work = Submission(student, json.dumps(spoilt).encode())
+        got = grade_one(work, asked, tables[student], 60)  # seconds; a busy machine needs some
         assert got.status == "graded", got.note
         assert {question: outcome.word for question, outcome in got.outcomes.items()} == {
-            question: "wrong" if question == wrong else "right" for question in functions
+            question: "wrong" if question in wrong else "right" for question in functions
         }
 
 

@@ -109,7 +109,7 @@ def serving(command, folder, windowing=None):
         yield _address(process, own), token
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def _address(process, own, limit=60):
@@ -249,11 +249,16 @@ class Notebook:
             code,
         )
 
+    def painted(self):
+        """Wait until what has been done so far has been painted."""
+        self.page.evaluate("""() => new Promise(done =>
+            requestAnimationFrame(() => requestAnimationFrame(done)))""")
+
     def watch(self, selector):
         """Begin to count the frames in which this element changes."""
         self.page.evaluate(f"selector => ({WATCH})(document.querySelector(selector))", selector)
 
-    def step(self, act, timeout=10):
+    def step(self, act, timeout=60):
         """Do `act` (a key, a click) and wait for the watched element to change; milliseconds from
         the event to the painted frame."""
         self.page.evaluate("seen.before = seen.at")
@@ -305,6 +310,16 @@ class Notebook:
         """Close the page and end its kernel."""
         self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
         self.page.context.close()
+
+
+def until(condition, what, limit=60):
+    """Ask `condition` until it gives something true, and give that; an AssertionError that says
+    `what` was waited for after `limit` seconds, which a busy machine does not reach."""
+    end = time.monotonic() + limit
+    while not (found := condition()):
+        assert time.monotonic() < end, f"waited {limit} s in vain: {what}"
+        time.sleep(0.04)
+    return found
 
 
 def write_notebook(path, *cells):

@@ -66,24 +66,25 @@ class Live:
     def agree(self):
         """The kernel's state, once the page, the explorer and a scene made afresh from the
         controls' values all say the same."""
-        for _ in range(100):
+
+        def agreed():
             said = self.say()
             shown = self.root.locator(".roofline-picture svg + div").inner_text()
-            if shown == said["readout"] == said["afresh"]:
-                return said
-            self.page.wait_for_timeout(40)
-        raise AssertionError((shown, said))
+            return said if shown == said["readout"] == said["afresh"] else None
+
+        return driver.until(agreed, f"{self.name}: page, explorer and scene say the same")
 
     def changes(self, control, act):
         """Do `act` and see that it changes this control's value, on the page as in the kernel."""
         before = self.agree()["values"][control]
         act()
-        for _ in range(50):
+
+        def changed():
             now = self.agree()["values"][control]
-            if now != before:
-                return now
-            self.page.wait_for_timeout(40)
-        raise AssertionError(f"{self.name}: {control} stayed {before!r}")
+            return (now,) if now != before else None
+
+        (now,) = driver.until(changed, f"{self.name}: {control} is no longer {before!r}")
+        return now
 
 
 def controls(name):
@@ -169,9 +170,10 @@ def test_a_list_that_drops_down_by_keyboard(book):
     choose.focus()
 
     def keys():
-        for key in ("Alt+ArrowDown", "ArrowDown", "Enter"):
-            book.page.keyboard.press(key)
-            book.page.wait_for_timeout(150)
+        book.page.keyboard.press("Alt+ArrowDown")
+        driver.until(lambda: choose.evaluate("list => list.matches(':open')"), "the list is open")
+        book.page.keyboard.press("ArrowDown")
+        book.page.keyboard.press("Enter")
 
     live.changes("machine", keys)
     assert book.page.locator(".jp-Cell").count() == cells
@@ -205,8 +207,8 @@ def test_point_is_painted_where_the_ticks_say(chrome, server, folder, scale):
     book = driver.Notebook(chrome, server, "pixels.ipynb", width=1100, height=1000, scale=scale)
     assert book.run_all() == []
     image = book.page.locator(".roofline-picture img")
-    image.wait_for()
-    book.page.wait_for_timeout(300)
+    image.evaluate("image => image.decode()")
+    book.painted()
     box = image.bounding_box()
     gray = np.asarray(Image.open(io.BytesIO(book.page.screenshot(clip=box))).convert("L"), float)
     per = gray.shape[1] / 640
@@ -403,7 +405,7 @@ def test_notebook_7(open_all):
     before = live.agree()["values"]["m"]
     handle.focus()
     book.page.keyboard.press("ArrowRight")
-    book.page.wait_for_timeout(500)
+    book.painted()  # a key that moved the slider has sent its message by then; kernels answer in turn
     moved = live.agree()["values"]["m"] != before
     book.command("notebook:insert-cell-below")
     book.page.evaluate(
@@ -415,6 +417,6 @@ def test_notebook_7(open_all):
     plain.wait_for()
     plain.focus()
     book.page.keyboard.press("ArrowRight")
-    book.page.wait_for_timeout(500)
+    book.painted()
     assert moved == (book.python("print(plain.value)").strip() == "6")
     book.close()
