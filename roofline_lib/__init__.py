@@ -55,6 +55,31 @@ from roofline_lib.peaks import clock_from, memory_bandwidth, peak_flops
 from roofline_lib.precisions import PRECISIONS, bytes_per_element
 from roofline_lib.quantities import quantity
 from roofline_lib.questions import check
+from roofline_lib.serving import (
+    MLPERF_LIMITS,
+    DecodeCurve,
+    Limits,
+    cost_per_million_tokens,
+    decode_curve,
+    disaggregated_rate,
+    expected_tokens,
+    free_chunk,
+    goodput,
+    page_use,
+    page_waste,
+    pareto_points,
+    prefill_chips_per_decode_chip,
+    prefix_hit_tokens,
+    reading_rate,
+    request_latency,
+    requests_in_flight,
+    servers_needed,
+    speculation_operations,
+    speculation_speedup,
+    static_batch_use,
+    time_per_output_token,
+)
+from roofline_lib.steps import StepTime, kernels_per_step, step_time
 from roofline_lib.tiling import (
     CountedProduct,
     counted_tiled_product,
@@ -91,7 +116,7 @@ _PUBLIC = [
     for name, value in globals().items()
     if getattr(value, "__module__", "").startswith("roofline_lib.")
 ]
-__all__ = [*_PUBLIC, "PRECISIONS", *_LAZY]  # not the modules themselves
+__all__ = [*_PUBLIC, "PRECISIONS", "MLPERF_LIMITS", *_LAZY]  # not the modules themselves
 
 
 def __getattr__(name):

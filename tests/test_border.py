@@ -403,6 +403,139 @@ CALLS = [
             rl.counted_all_to_all,
         )
     ),
+    (
+        rl.step_time,
+        dict(
+            works=[rl.Work(100, 120)],
+            machine="T4",
+            precision="fp16",
+            kernels=100,
+            per_kernel=3,
+            transfers=(),
+        ),
+        dict(
+            works="object",
+            machine="object",
+            precision="object",
+            kernels="kernels amount",
+            per_kernel="s amount",
+            transfers="object",
+        ),
+    ),
+    (rl.kernels_per_step, dict(model=MODEL, fused=True), dict(model="object", fused="switch")),
+    (
+        rl.request_latency,
+        dict(ttft=3, tpot=5, tokens=100),
+        dict(ttft="s amount", tpot="s amount", tokens=TOKENS),
+    ),
+    (
+        rl.time_per_output_token,
+        dict(latency=100, ttft=3, tokens=120, first_chunk=2),
+        dict(latency="s amount", ttft="s amount", tokens=TOKENS, first_chunk=TOKENS),
+    ),
+    (
+        rl.goodput,
+        dict(ttft=[1, 2], tpot=[1, 1], duration=100, limits=rl.Limits(1, 1)),
+        dict(ttft="object", tpot="object", duration="s positive", limits="object"),
+    ),
+    (rl.Limits, dict(ttft=2, tpot=1), dict(ttft="s positive*", tpot="s positive*")),
+    (
+        rl.requests_in_flight,
+        dict(rate=100, latency=3),
+        dict(rate="request/s amount", latency="s amount"),
+    ),
+    (
+        rl.decode_curve,
+        dict(
+            model=MODEL,
+            machine="A100 40GB SXM",
+            context=100,
+            batches=[1, 2],
+            kernels=100,
+            per_kernel=3,
+            weights="int4",
+            kv="fp8",
+            activations="bf16",
+        ),
+        dict(
+            model="object",
+            machine="object",
+            context="object",
+            batches="object",
+            kernels="object",
+            per_kernel="object",
+            weights="name",
+            kv="name",
+            activations="name",
+        ),
+    ),
+    (
+        rl.pareto_points,
+        dict(wait=[1, 2], throughput=[3, 4]),
+        dict(wait="object", throughput="object"),
+    ),
+    (rl.static_batch_use, dict(tokens=[100, 50]), dict(tokens="object")),
+    (
+        rl.free_chunk,
+        dict(decode_rows=100, machine="H200 SXM", precision="bf16", weights="fp8"),
+        dict(decode_rows="rows size", machine="object", precision="object", weights="name"),
+    ),
+    (
+        rl.prefix_hit_tokens,
+        dict(tokens=100, hit_rate=1),
+        dict(tokens="tokens amount", hit_rate="share amount"),
+    ),
+    (rl.page_waste, dict(block=16), dict(block=TOKENS)),
+    (rl.page_use, dict(tokens=100, block=16), dict(tokens=TOKENS, block=TOKENS)),
+    (
+        rl.prefill_chips_per_decode_chip,
+        dict(prefill_time=3, step=2, batch=100, tokens=120),
+        dict(prefill_time="s positive", step="s positive", batch=BATCH, tokens=TOKENS),
+    ),
+    (
+        rl.disaggregated_rate,
+        dict(prefill_rate=3, decode_rate=5, prefill_chips=2, decode_chips=1),
+        dict(
+            prefill_rate="request/s amount",
+            decode_rate="request/s amount",
+            prefill_chips="chips size",
+            decode_chips="chips size",
+        ),
+    ),
+    (
+        rl.expected_tokens,
+        dict(acceptance=1, guesses=5),
+        dict(acceptance="share amount", guesses="tokens amount"),
+    ),
+    (
+        rl.speculation_speedup,
+        dict(acceptance=1, guesses=5, draft_time=1),
+        dict(acceptance="share amount", guesses="tokens amount", draft_time="of a pass amount"),
+    ),
+    (
+        rl.speculation_operations,
+        dict(acceptance=1, guesses=5, draft_operations=1),
+        dict(
+            acceptance="share amount",
+            guesses="tokens amount",
+            draft_operations="of a token amount",
+        ),
+    ),
+    (
+        rl.cost_per_million_tokens,
+        dict(price_per_hour=16, tokens_per_second=100),
+        dict(price_per_hour="currency/h amount", tokens_per_second="token/s positive"),
+    ),
+    (
+        rl.servers_needed,
+        dict(tokens=100, seconds=60, tokens_per_second=3),
+        dict(tokens="tokens amount", seconds="s positive", tokens_per_second="token/s positive"),
+    ),
+    (
+        rl.reading_rate,
+        dict(words_per_minute=100, tokens_per_word=2),
+        dict(words_per_minute="words/min amount", tokens_per_word="tokens positive"),
+    ),
     (rl.bytes_per_element, dict(precision="bf16"), dict(precision="name")),
     (
         rl.quantity,
@@ -671,6 +804,15 @@ def test_bad_switch(function, good, argument):
                 [["a", "b"], ["c", "d"]],
             ],
         ),
+        (rl.step_time, "works", [None, (), [3], rl.Work(1, 1), {}]),
+        (rl.kernels_per_step, "model", [None, 7e9, "no such model"]),
+        (rl.time_per_output_token, "tokens", [2, 1, [3, 2]]),
+        (rl.time_per_output_token, "latency", [2, [3, 2]]),
+        (rl.goodput, "limits", [None, 3, (1, 1)]),
+        (rl.decode_curve, "batches", [None, 0, [1, 0.5]]),
+        (rl.pareto_points, "throughput", [[1], [1, 2, 3], 0]),
+        (rl.expected_tokens, "acceptance", [2, 1.01, [0.5, 1.5]]),
+        (rl.prefix_hit_tokens, "hit_rate", [2]),
         (rl.training_memory, "model", [None, 7e9, "no such model"]),
         (rl.training_step, "model", [None, 7e9, "no such model"]),
     ],
@@ -705,6 +847,8 @@ def test_every_public_function_and_argument_is_in_the_table():
         rl.TrainingMemory,
         rl.Transfer,
         rl.CountedCollective,
+        rl.StepTime,
+        rl.DecodeCurve,
     }
     public = {
         value
@@ -746,7 +890,17 @@ def test_counts_beyond_64_bits():
 
 def plain(result):
     """A result as a list of its numbers."""
-    if isinstance(result, rl.Work | rl.Misses | rl.ChainCost | rl.Transformer | rl.TrainingMemory):
+    if isinstance(
+        result,
+        rl.Work
+        | rl.Misses
+        | rl.ChainCost
+        | rl.Transformer
+        | rl.TrainingMemory
+        | rl.StepTime
+        | rl.Limits
+        | rl.DecodeCurve,
+    ):
         return [getattr(result, field.name) for field in dataclasses.fields(result)]
     if isinstance(result, rl.Transfer):
         return [result.bytes_sent, result.bytes_on_link, result.steps]
