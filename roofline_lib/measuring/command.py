@@ -27,8 +27,9 @@ def main(argv: list[str]) -> int:
             options.threads,
             options.repeats,
             command=" ".join([parser.prog, *argv]),
+            model=options.model,
         )
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     save(record, options.out)
@@ -56,6 +57,11 @@ def _parser():
         "--threads", type=int, help="CPU threads; default: every processor this process may use"
     )
     parser.add_argument("--repeats", type=int, help="timed blocks a point; default 7, quick 3")
+    parser.add_argument(
+        "--model",
+        help="time a whole model with random weights instead: a preset's name such as llama-3-8b, "
+        "a config.json, or laptop for a small one",
+    )
     parser.add_argument(
         "--out", default="roofline_record.json", help="where the record goes (default: %(default)s)"
     )

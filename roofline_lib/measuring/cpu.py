@@ -28,8 +28,10 @@ from roofline_lib.measuring.record import (
     StreamShape,
     Timing,
 )
+from roofline_lib.measuring.whole_models import NumpyJobs
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
+from roofline_lib.transformer import Transformer
 
 TYPES = {"fp64": np.float64, "fp32": np.float32}
 CHAIN = (4096, 64, 4096, 1)
@@ -43,9 +45,10 @@ VECTOR_FLAGS = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16")
 BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-def prepare(threads: int, quick: bool, repeats: int) -> Setup:
-    """The Setup for this CPU. The clock is what the system names (Hz), caches are summed over the
-    cores in use, the BLAS is pinned."""
+def prepare(threads: int, quick: bool, repeats: int, model: Transformer | None = None) -> Setup:
+    """The Setup for this CPU: everything, or, where a `model` is given, its decode steps and the
+    roofs that they are held against. The clock is what the system names (Hz), caches are summed
+    over the cores in use, the BLAS is pinned."""
     info = _first_processor()
     pinned_by, blas = _pin(threads)
     flags = info.get("flags", "").split()
@@ -62,8 +65,12 @@ def prepare(threads: int, quick: bool, repeats: int) -> Setup:
         chip=chip,
         software=blas,
         settings=Settings(quick, repeats, load_average=(), threads=threads, pinned_by=pinned_by),
-        jobs=_jobs(quick, threads, repeats),
-        absent=(
+        jobs=_jobs(quick, threads, repeats)
+        if model is None
+        else _model_jobs(model, quick, threads, repeats),
+        absent=()
+        if model
+        else (
             Absent("gemm fp16", "numpy has no half-precision BLAS; it would time conversions"),
             Absent("chain_width", "a dependent chain cannot be written in numpy"),
         ),
@@ -117,6 +124,20 @@ def _jobs(quick, threads, repeats):
         for label, order in CHAIN_ORDERS.items()
     ]
     return [*streams, *products, *chains]
+
+
+def _model_jobs(model, quick, threads, repeats):
+    """The decode steps of a model, after one large stream of each kind and one large product."""
+    pace = Pace(0.05, 0.05, repeats)
+    last_level = max(_caches(threads).values(), default=32 << 20)
+    size = 4 * last_level
+    streams = [
+        Job(f"{family} {size} B", partial(_stream, family, size, threads, pace))
+        for family in ("read", "triad")
+    ]
+    cube = ProductShape(1024, 1024, 1024)
+    product = Job("gemm_n fp32", partial(_product, "gemm_n", "fp32", cube, last_level, pace))
+    return [*streams, product, *NumpyJobs(model, pace, quick, _timed).jobs()]
 
 
 def _stream(family, size, threads, pace):

@@ -145,8 +145,21 @@ class Torch:
         with torch.cuda.graph(graph):
             for call in calls:
                 call()
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-        return Runner(graph.replay, len(calls), events, lambda start, end: start.elapsed_time(end))
+        return self._timed(graph.replay, len(calls))
+
+    def eager_runner(self, calls):
+        """The same without a graph: every kernel is started from Python."""
+
+        def turn():
+            for call in calls:
+                call()
+
+        turn()
+        return self._timed(turn, len(calls))
+
+    def _timed(self, turn, calls):
+        events = [self.torch.cuda.Event(enable_timing=True) for _ in range(2)]
+        return Runner(turn, calls, events, lambda start, end: start.elapsed_time(end))
 
 
 class Cupy:

@@ -32,8 +32,10 @@ from roofline_lib.measuring.record import (
     Timing,
     six_digits,
 )
+from roofline_lib.measuring.whole_models import TorchJobs
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
+from roofline_lib.transformer import Transformer
 
 LAYER = (16384, 4096)  # n and k of the sweep over m
 ROWS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
@@ -55,8 +57,12 @@ def library() -> str | None:
     return None
 
 
-def prepare(name: str, quick: bool, repeats: int) -> Setup:
-    """The Setup for the first CUDA device through that library."""
+def prepare(name: str, quick: bool, repeats: int, model: Transformer | None = None) -> Setup:
+    """The Setup for the first CUDA device through that library: everything, or, where a `model` is
+    given, its steps and the roofs that they are held against. ValueError where a model is asked for
+    without torch."""
+    if model and name != "torch":
+        raise ValueError(f"model needs torch on a GPU; got {name}")
     lib = {"torch": cuda.Torch, "cupy": cuda.Cupy}[name]()
     device = lib.describe()
     chip = Chip(
@@ -80,6 +86,7 @@ def prepare(name: str, quick: bool, repeats: int) -> Setup:
     except OSError as error:
         absent.append(Absent("clock, power and temperature", str(error)))
     bench = Bench(lib, sampler, chip, quick, repeats)
+    steps = TorchJobs(bench, model, quick) if model else None
     return Setup(
         chip=chip,
         software=lib.versions(),
@@ -91,8 +98,8 @@ def prepare(name: str, quick: bool, repeats: int) -> Setup:
             graph=lib.graphs,
             fp8="e4m3, C in bf16, fast accumulation",
         ),
-        jobs=bench.jobs(),
-        absent=(*absent, *bench.absent()),
+        jobs=bench.jobs() if model is None else [*bench.roof_jobs(), *steps.jobs()],
+        absent=(*absent, *bench.absent()) if model is None else tuple(absent),
         samples=sampler.samples if sampler else [],
         close=sampler.close if sampler else lambda: None,
     )
@@ -179,6 +186,18 @@ class Bench:
             for label, order in CHAIN_ORDERS.items()
         ]
 
+    def roof_jobs(self):
+        """The few points that set the sustained roofs of a record without sweeps."""
+        cube = ProductShape(4096, 4096, 4096)
+        streams = [
+            Job(f"{family} 4 GiB", partial(self.stream, family, 2**32))
+            for family in BANDWIDTH_FAMILIES
+        ]
+        return [
+            *streams,
+            Job("gemm_n bf16", partial(self.product, "gemm_n", "bf16", cube, self.pace)),
+        ]
+
     def steady_jobs(self):
         if self.quick or "bf16" not in self.lib.precisions:
             return []
@@ -238,7 +257,9 @@ class Bench:
         shape = OrderShape(CHAIN)
         return self.point("chain_order", "fp32", shape, work, inputs, run, self.pace, label)
 
-    def point(self, family, precision, shape, work, working_set, run, pace, label=None):
+    def point(
+        self, family, precision, shape, work, working_set, run, pace, label=None, kernels=None
+    ):
         """Time a runner, and add what the sampler saw meanwhile."""
         count = settle(run, pace)
         start = time.monotonic()
@@ -252,5 +273,6 @@ class Bench:
             working_set=float(working_set),
             timing=Timing.of(seconds),
             label=label,
+            kernels=kernels,
             **{name: six_digits(mean) for name, mean in seen.items()},
         )

@@ -16,6 +16,7 @@ import numpy as np
 
 from roofline_lib.arguments import unknown
 from roofline_lib.model import Work
+from roofline_lib.transformer import Transformer
 
 FORMAT = "roofline_lib/measured"
 VERSION = 1
@@ -133,9 +134,32 @@ class OrderShape(Shape):
         return " x ".join(f"{size:,}" for size in self.dims)
 
 
+@dataclass(frozen=True)
+class StepShape(Shape):
+    """One decode step of a model: a new token for each of `batch` sequences, `context` keys each."""
+
+    batch: int
+    context: int
+
+
+@dataclass(frozen=True)
+class PrefillShape(Shape):
+    """One pass of a model over `batch` prompts of `tokens` tokens."""
+
+    batch: int
+    tokens: int
+
+
 _SHAPES = {
     frozenset(each.name for each in fields(kind)): kind
-    for kind in (StreamShape, ProductShape, ChainsShape, OrderShape)
+    for kind in (
+        StreamShape,
+        ProductShape,
+        ChainsShape,
+        OrderShape,
+        StepShape,
+        PrefillShape,
+    )
 }
 
 
@@ -168,7 +192,8 @@ class Point:
     `working_set` (byte) is what is touched before anything is touched again: a point whose working
     set fits a cache can run above the DRAM roof. `clock` (Hz), `power` (W), `temperature` (degrees
     Celsius) and `power_capped` (share of the samples in which the power limit held the clock down)
-    are averages over the timing.
+    are averages over the timing. `kernels` is how many the device started for one execution, where
+    a profiler counted them.
     """
 
     family: str
@@ -182,6 +207,7 @@ class Point:
     power: float | None = None
     temperature: float | None = None
     power_capped: float | None = None
+    kernels: int | None = None
 
     @property
     def seconds(self) -> float:
@@ -256,7 +282,8 @@ class Sample:
 @dataclass(frozen=True)
 class Record:
     """One run on one machine. `started` and `finished` are moments in UTC as text; `finished` is
-    None where the run was interrupted, and then the points up to there are kept."""
+    None where the run was interrupted, and then the points up to there are kept. `model` holds the
+    fields of the Transformer whose steps were timed, None where none was."""
 
     command: str
     started: str
@@ -269,6 +296,14 @@ class Record:
     points: tuple[Point, ...] = ()
     traffic: tuple[Traffic, ...] = ()
     samples: tuple[Sample, ...] = field(default=(), repr=False)
+    model: Mapping[str, Any] | None = None
+
+    @property
+    def transformer(self) -> Transformer:
+        """The model whose steps were timed. ValueError where the record has none."""
+        if self.model is None:
+            raise ValueError(f"record of {self.chip.name} has no model; measure one with --model")
+        return Transformer(**self.model)
 
     @classmethod
     def from_json(cls, data: Mapping) -> "Record":
@@ -291,7 +326,7 @@ class Record:
             "points": [_written(point) for point in self.points],
             "traffic": _plain(self.traffic),
             "samples": _plain(self.samples),
-        }
+        } | ({} if self.model is None else {"model": dict(self.model)})
 
     def select(self, *families: str, precision: str | None = None) -> list[Point]:
         """The points of these families, and only those in `precision` where one is named."""
@@ -415,6 +450,7 @@ def _read(data):
         points=tuple(_read_point(row) for row in data["points"]),
         traffic=tuple(_read_traffic(row) for row in data["traffic"]),
         samples=tuple(Sample(**row) for row in data["samples"]),
+        model=data.get("model"),
     )
 
 

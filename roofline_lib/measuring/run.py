@@ -2,7 +2,7 @@
 
 import os
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from tqdm.auto import tqdm
 
@@ -10,6 +10,8 @@ from roofline_lib.measuring import cpu, gpu
 from roofline_lib.measuring.jobs import Setup, new_record, now
 from roofline_lib.measuring.record import Absent, Record
 from roofline_lib.measuring.roofs import sustained_by
+from roofline_lib.measuring.whole_models import model_to_time
+from roofline_lib.transformer import Transformer
 
 
 def measure(
@@ -19,6 +21,7 @@ def measure(
     repeats: int | None = None,
     progress: bool = True,
     command: str = "measure()",
+    model: Transformer | str | None = None,
 ) -> Record:
     """Measure this machine and return the Record, which `save` writes and `sustained_roof` makes a
     machine of.
@@ -26,8 +29,11 @@ def measure(
     `device` is "cpu", "gpu" (CUDA through torch or cupy), or "auto": the GPU where there is one.
     `quick` takes fewer sizes and shorter blocks. `threads` are those of a CPU, every processor that
     this process may use unless given; `repeats` is how often each point is timed, 7 unless given,
-    3 if `quick`. Ctrl-C ends early and returns what is there, with `finished` left None. ValueError
-    for another device, fewer than 1 thread or 3 repeats, or "gpu" where there is none.
+    3 if `quick`. With a `model` (a Transformer, a preset's name, the path of a config.json, or
+    "laptop" for a small one) its decode steps and prefill passes are timed instead of the sweeps,
+    with random weights. Ctrl-C ends early and returns what is there, with `finished` left None. ValueError
+    for another device, fewer than 1 thread or 3 repeats, "gpu" where there is none, and a model that
+    cannot be timed.
     """
     if device not in ("auto", "cpu", "gpu"):
         raise ValueError(f"device must be auto, cpu or gpu; got {device!r}")
@@ -39,7 +45,8 @@ def measure(
         raise ValueError(
             f"threads must be at least 1 and repeats at least 3; got {threads} and {repeats}"
         )
-    setup = _prepare(device, quick, threads, repeats)
+    timed = None if model is None else model_to_time(model)
+    setup = _prepare(device, quick, threads, repeats, timed)
     load_before = _load()
     record = new_record(setup, command)
     points, absent, finished = [], list(setup.absent), None
@@ -65,18 +72,28 @@ def measure(
         absent=tuple(absent),
         points=tuple(points),
         samples=tuple(setup.samples),
+        model=None if timed is None else _sizes(timed),
     )
 
 
-def _prepare(device, quick, threads, repeats) -> Setup:
+def _prepare(device, quick, threads, repeats, model) -> Setup:
     library = None if device == "cpu" else gpu.library()
     if library:
-        return gpu.prepare(library, quick, repeats)
+        return gpu.prepare(library, quick, repeats, model)
     if device == "gpu":
         raise ValueError(
             "device 'gpu' needs torch or cupy and a CUDA device that it sees; choose cpu"
         )
-    return cpu.prepare(threads, quick, repeats)
+    return cpu.prepare(threads, quick, repeats, model)
+
+
+def _sizes(model):
+    """The fields of a Transformer that differ from their defaults."""
+    return {
+        each.name: getattr(model, each.name)
+        for each in fields(model)
+        if getattr(model, each.name) != each.default
+    }
 
 
 def _first_line(error):
