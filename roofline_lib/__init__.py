@@ -51,6 +51,17 @@ from roofline_lib.operators import (
     trsm,
     trsv,
 )
+from roofline_lib.parallel import (
+    Parallel,
+    ParallelStep,
+    data_parallel_tokens,
+    expert_bytes,
+    gradient_transfers,
+    least_layer_bytes,
+    link_ridge,
+    pipeline_bubble,
+    tensor_parallel_limit,
+)
 from roofline_lib.peaks import clock_from, memory_bandwidth, peak_flops
 from roofline_lib.precisions import PRECISIONS, bytes_per_element
 from roofline_lib.quantities import quantity
@@ -91,7 +102,14 @@ from roofline_lib.tiling import (
     tiled_gemm,
     wave_efficiency,
 )
-from roofline_lib.training import TrainingMemory, training_flops, training_memory, training_step
+from roofline_lib.training import (
+    ParallelTraining,
+    TrainingMemory,
+    training_flops,
+    training_memory,
+    training_step,
+    zero_memory,
+)
 from roofline_lib.transformer import (
     Transformer,
     decode_tokens_per_second,

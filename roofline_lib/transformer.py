@@ -25,6 +25,7 @@ from roofline_lib.layers import (
 )
 from roofline_lib.model import Work
 from roofline_lib.operators import elementwise, layer_norm, rms_norm
+from roofline_lib.parallel import ParallelStep, spread
 from roofline_lib.precisions import bytes_of, bytes_per_element
 
 
@@ -285,7 +286,9 @@ class Transformer:
         kv="bf16",
         activations="bf16",
         elementwise=False,
-    ) -> dict[str, Work]:
+        parallel=None,
+        link=None,
+    ) -> dict[str, Work] | ParallelStep:
         """dict[str, Work] of a pass over `tokens` new tokens of each of `batch` prompts, of which
         `cached` tokens each lie in the KV cache already: a shared prefix, or earlier chunks.
 
@@ -298,7 +301,12 @@ class Transformer:
         batch, tokens = size("batch", batch, "sequences"), size("tokens", tokens, "tokens")
         cached = number("cached", cached, "tokens", least=0, whole=True)
         step = _pass(batch, tokens, cached + tokens, weights, kv, activations, decoding=False)
-        return self._works(step, logits=batch, elementwise=switch("elementwise", elementwise))
+        elementwise = switch("elementwise", elementwise)
+
+        def works(model, step):
+            return model._works(step, logits=step.batch, elementwise=elementwise)
+
+        return works(self, step) if parallel is None else spread(self, step, parallel, link, works)
 
     def decode(
         self,
@@ -310,7 +318,9 @@ class Transformer:
         kv="bf16",
         activations="bf16",
         elementwise=False,
-    ) -> dict[str, Work]:
+        parallel=None,
+        link=None,
+    ) -> dict[str, Work] | ParallelStep:
         """dict[str, Work] of one step that gives each of `batch` sequences `queries` new tokens;
         `context` counts all keys, the new tokens' own among them. Several queries are what
         speculative decoding verifies: logits of each.
@@ -325,6 +335,10 @@ class Transformer:
         left out too, because a fused kernel need not move them; `elementwise=True` adds each as a
         pass of its own over memory, which is the most that they cost. Of a mixture of experts, the
         experts' weights that are read are those a uniform router is expected to hit.
+
+        With `parallel` (a Parallel) the whole batch is shared among several chips, and the answer
+        is a ParallelStep: Works of one chip, Transfers beside them, bytes that it holds. `link` is
+        the Link or its name, or one for each kind: `{"tensor": "NVLink 4", "data": ...}`.
         """
         batch, context = size("batch", batch, "sequences"), size("context", context, "tokens")
         queries = size("queries", queries, "tokens")
@@ -334,7 +348,12 @@ class Transformer:
                 f" {queries}; got {context}"
             )
         step = _pass(batch, queries, context, weights, kv, activations, decoding=True)
-        return self._works(step, logits=step.rows, elementwise=switch("elementwise", elementwise))
+        elementwise = switch("elementwise", elementwise)
+
+        def works(model, step):
+            return model._works(step, logits=step.rows, elementwise=elementwise)
+
+        return works(self, step) if parallel is None else spread(self, step, parallel, link, works)
 
     def _works(self, step, logits, elementwise):
         """{name: Work} over all layers; `logits` is the number of rows that get any."""

@@ -312,6 +312,73 @@ CALLS = [
             tokens=TOKENS,
             accumulation="micro-batches size",
             keep="name",
+            parallel="object",
+            link="object",
+        ),
+    ),
+    (
+        rl.zero_memory,
+        dict(parameters=100, ranks=8, zero=2),
+        dict(parameters="parameters amount", ranks="ranks size", zero="stage count*"),
+    ),
+    (
+        rl.Parallel,
+        dict(tensor=2, data=3, pipeline=4, expert=5, zero=1),
+        dict.fromkeys(("tensor", "data", "pipeline", "expert"), "chips size*")
+        | dict(zero="stage count*"),
+    ),
+    (
+        rl.gradient_transfers,
+        dict(bytes=100, ranks=8, zero=2, accumulation=3, link="NVLink 4"),
+        dict(
+            bytes="byte amount",
+            ranks="ranks size*",
+            zero="stage count*",
+            accumulation="micro-batches size",
+            link="name",
+        ),
+    ),
+    (
+        rl.link_ridge,
+        dict(machine="H200 SXM", precision="bf16", link="NVLink 4"),
+        dict(machine="name", precision="name", link="name"),
+    ),
+    (
+        rl.data_parallel_tokens,
+        dict(machine="H200 SXM", precision="bf16", link="NVLink 4", ranks=8, sparsity=3),
+        dict(
+            machine="name",
+            precision="name",
+            link="name",
+            ranks="ranks size",
+            sparsity="parameters a parameter used positive",
+        ),
+    ),
+    (
+        rl.tensor_parallel_limit,
+        dict(d_ff=120, machine="H200 SXM", precision="bf16", link="NVLink 4", matrices=3),
+        dict(d_ff=E, machine="name", precision="name", link="name", matrices="matrices size"),
+    ),
+    (
+        rl.least_layer_bytes,
+        dict(latency=3, bandwidth=100, ranks=8),
+        dict(latency="s amount", bandwidth="byte/s positive", ranks="chips size"),
+    ),
+    (
+        rl.pipeline_bubble,
+        dict(stages=8, micro_batches=32, interleaved=2),
+        dict(stages="stages size", micro_batches="micro-batches size", interleaved="parts size"),
+    ),
+    (
+        rl.expert_bytes,
+        dict(tokens=32, copies=9, d_model=120, ranks=8, dispatch="fp8", combine="bf16"),
+        dict(
+            tokens=TOKENS,
+            copies="experts a token positive",
+            d_model=E,
+            ranks="ranks size",
+            dispatch="name",
+            combine="name",
         ),
     ),
     (rl.link, dict(name="NVLink 4"), dict(name="name")),
@@ -604,6 +671,8 @@ CALLS = [
                 "weights": "name",
                 "kv": "name",
                 "activations": "name",
+                "parallel": "object",
+                "link": "object",
             },
         )
         for step, second, more in SPECIAL
@@ -849,6 +918,8 @@ def test_every_public_function_and_argument_is_in_the_table():
         rl.CountedCollective,
         rl.StepTime,
         rl.DecodeCurve,
+        rl.ParallelStep,
+        rl.ParallelTraining,
     }
     public = {
         value
@@ -904,6 +975,8 @@ def plain(result):
         return [getattr(result, field.name) for field in dataclasses.fields(result)]
     if isinstance(result, rl.Transfer):
         return [result.bytes_sent, result.bytes_on_link, result.steps]
+    if isinstance(result, rl.Parallel):
+        return [result.chips, result.replicas, result.zero]
     if isinstance(result, rl.Link):
         return [result.bandwidth, result.latency, result.ports, result.domain, result.line_rate]
     if isinstance(result, dict | tuple):
