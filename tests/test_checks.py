@@ -446,11 +446,11 @@ def test_ids_are_unique_and_unknown_ones_get_the_nearest():
     assert len(QUESTIONS) == len(all_questions())
     message = check("intensity.gemm-flop", 3).message
     assert (
-        "question 'intensity.gemm-flop' is not known; nearest: intensity.gemm-flops, " in message
+        "question 'intensity.gemm-flop' is not known; nearest: intensity.gemm-flops" in message
         and len(message) < 250
     )
     assert message.endswith(f"there are {len(QUESTIONS)}, {min(QUESTIONS)} to {max(QUESTIONS)}")
-    assert "nearest: intensity.x-levels, tiling.level; there are" in check("levels", 3).message
+    assert "nearest: intensity.x-levels; there are" in check("levels", 3).message
 
 
 def test_no_typed_keys():
