@@ -4,7 +4,9 @@ from roofline_lib.arguments import unknown
 
 # tf32 is a way of multiplying, not of storing: its operands lie in memory as fp32. The MX formats
 # share one 8-bit scale among 32 elements
-# (OCP Microscaling Formats 1.0, 2023); nvfp4 shares one 8-bit scale among 16.
+# (OCP Microscaling Formats 1.0, 2023); nvfp4 shares one 8-bit scale among 16. int4 weights as GPTQ
+# stores them (Frantar and others, 2022, arXiv:2210.17323) share a 16-bit scale among 128 or 64; a
+# zero point beside it (AWQ) adds 4 bits more to each group.
 _BYTES = {
     "fp64": 8.0,
     "fp32": 4.0,
@@ -18,6 +20,8 @@ _BYTES = {
     "mxfp8": 8.25 / 8,
     "mxfp4": 4.25 / 8,
     "nvfp4": 4.5 / 8,
+    "int4g128": 4.125 / 8,
+    "int4g64": 4.25 / 8,
 }
 
 PRECISIONS = tuple(_BYTES)

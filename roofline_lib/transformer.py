@@ -138,7 +138,9 @@ class Transformer:
 
         Keys that are missing take the defaults of the model's own class. ValueError, which names
         the key, for what is not understood: a guess would be worse. Only the text model is counted,
-        without modules for several-token prediction; a warning says what was left out.
+        without modules for several-token prediction; a warning says what was left out. Precisions
+        are not read: `quantization_config` says which matrices are stored how, `weights=` of
+        `decode` and `weight_bytes` takes them by group.
         """
         return cls(**config_fields(source))
 

@@ -178,6 +178,8 @@ def test_class_defaults(kind, field, value):
         ("qwen3", {"head_dim": None}, "head_dim", 2),
         ("qwen3", {"attention_bias": True}, "attention_biases", True),
         ("qwen3_moe", {"mlp_only_layers": [0, 1]}, "dense_layers", 2),
+        ("gemma2", {"num_hidden_layers": 5}, "windowed_layers", 3),
+        ("gpt_oss", {"num_hidden_layers": 5}, "windowed_layers", 3),
         ("gemma3_text", {"sliding_window_pattern": 2}, "windowed_layers", 2),
         ("gemma3_text", {"layer_types": ["sliding_attention"] * 4}, "windowed_layers", 4),
         ("gpt_oss", {"layer_types": ["full_attention"] * 4}, "window", None),

@@ -32,6 +32,11 @@ def test_block_formats_add_one_8_bit_scale_a_block(precision, bits, block):
     assert rl.bytes_per_element(precision) == total / (block or 1) / 8
 
 
+@pytest.mark.parametrize(("precision", "group"), [("int4g128", 128), ("int4g64", 64)])
+def test_group_formats_add_one_16_bit_scale_a_group(precision, group):
+    assert 8 * rl.bytes_per_element(precision) == 4 + 16 / group
+
+
 def test_all_are_floats_and_named_in_the_error():
     assert all(type(rl.bytes_per_element(precision)) is float for precision in rl.PRECISIONS)
     with pytest.raises(
