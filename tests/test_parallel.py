@@ -45,6 +45,10 @@ def test_stages_of_a_pipeline_share_the_layers():
     assert step.works.pop("logits").flops == logits  # of the last stage
     assert step.stages * flops(step.works) == pytest.approx(flops(whole))
     assert step.kv_bytes == DENSE.kv_bytes(8, 300) / 2
+    # the last stage has the head and the last norm, and no embedding
+    groups = DENSE.parameters_by_group
+    layers = groups["attention"] + groups["ffn"] + groups["other"] - DENSE.d_model
+    assert step.weight_bytes == 2 * (layers / 2 + DENSE.d_model + groups["logits"])
     assert step.transfers["sends to the next stage"].bytes_sent == 8 * 64 * 2
 
 
@@ -264,6 +268,10 @@ def test_batches_may_be_arrays():
 def test_what_does_not_divide_is_an_error(model, ways, match):
     with pytest.raises(ValueError, match=match):
         model.decode(8, 300, parallel=rl.Parallel(**ways))
+
+
+def test_chips_are_counted_over_all_kinds():
+    assert rl.Parallel(tensor=2, data=3, pipeline=5, expert=7).chips == 2 * 3 * 5 * 7
 
 
 def test_other_bad_arguments():

@@ -2,6 +2,7 @@
 tolerance."""
 
 import pytest
+from data import published_links
 from data.published_numbers import MORE, OUR_LIST, OUT_OF_SCOPE, ROWS
 
 
@@ -12,7 +13,7 @@ def allowed(row):
     return max(row.tolerance, 1e-12 * abs(row.published))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+@pytest.mark.parametrize("row", [*ROWS, *published_links.ROWS], ids=lambda row: row.id)
 def test_published(row):
     value = row.compute()
     if row.ours is None:
@@ -32,6 +33,11 @@ def test_there_are_enough_and_few_are_bare_ratios():
     assert len(OUR_LIST) >= 45 and len(MORE) >= 40 and len(ROWS) >= 100
     assert sum(row.ratio for row in ROWS) <= 20
     assert all(row.source and row.inputs for row in ROWS) and all(OUT_OF_SCOPE.values())
+
+
+def test_each_figure_about_several_chips_stands_once():
+    ids = [row.id for row in published_links.ROWS]
+    assert len(set(ids)) == len(ids) and not set(ids) & set(published_links.BARE)
 
 
 def test_a_tolerance_can_be_missed():
