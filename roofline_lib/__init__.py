@@ -5,6 +5,7 @@ imported when they are first asked for.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from roofline_lib.caches import Misses, count_misses, loop_addresses, loop_misses
 from roofline_lib.chains import ChainCost, best_chain_order, chain_cost, chain_orders, strassen
@@ -117,6 +118,17 @@ from roofline_lib.transformer import (
     transformers,
 )
 
+if TYPE_CHECKING:  # what is imported when it is first asked for
+    from roofline_lib.explorers.chain import ChainExplorer
+    from roofline_lib.explorers.decode import DecodeExplorer
+    from roofline_lib.explorers.gemm import GemmExplorer
+    from roofline_lib.explorers.measured import MeasuredExplorer
+    from roofline_lib.explorers.operator import OperatorExplorer
+    from roofline_lib.explorers.peak import PeakExplorer
+    from roofline_lib.explorers.tiling import TilingExplorer
+    from roofline_lib.explorers.training import TrainingExplorer
+    from roofline_lib.rooflines import draw_roofline
+
 _LAZY = {
     "draw_roofline": "rooflines",
     "GemmExplorer": "explorers.gemm",
@@ -129,15 +141,144 @@ _LAZY = {
     "TrainingExplorer": "explorers.training",
 }
 
-_PUBLIC = [
-    name
-    for name, value in globals().items()
-    if getattr(value, "__module__", "").startswith("roofline_lib.")
+__all__ = [
+    "Bound",
+    "ChainCost",
+    "ChainExplorer",
+    "ChoiceQuestion",
+    "CountedCollective",
+    "CountedProduct",
+    "DecodeCurve",
+    "DecodeExplorer",
+    "FunctionQuestion",
+    "GemmExplorer",
+    "Limits",
+    "Link",
+    "MLPERF_LIMITS",
+    "Machine",
+    "MeasuredExplorer",
+    "Misses",
+    "NumberQuestion",
+    "OperatorExplorer",
+    "PRECISIONS",
+    "Parallel",
+    "ParallelStep",
+    "ParallelTraining",
+    "Peak",
+    "PeakExplorer",
+    "StepTime",
+    "TilingExplorer",
+    "Torus",
+    "TrainingExplorer",
+    "TrainingMemory",
+    "Transfer",
+    "Transformer",
+    "Verdict",
+    "Work",
+    "algorithm_bandwidth",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "attainable_performance",
+    "attention",
+    "axpy",
+    "best_chain_order",
+    "bisection_bandwidth",
+    "bound",
+    "bus_bandwidth",
+    "bus_factor",
+    "bytes_per_element",
+    "chain_cost",
+    "chain_orders",
+    "check",
+    "clock_from",
+    "conv2d",
+    "cost_per_million_tokens",
+    "count_misses",
+    "counted_all_gather",
+    "counted_all_reduce",
+    "counted_all_to_all",
+    "counted_reduce_scatter",
+    "counted_tiled_product",
+    "critical_batch",
+    "critical_size",
+    "data_parallel_tokens",
+    "decode_curve",
+    "decode_tokens_per_second",
+    "disaggregated_rate",
+    "dot",
+    "draw_roofline",
+    "elementwise",
+    "expected_tokens",
+    "expert_bytes",
+    "free_chunk",
+    "fused",
+    "gemm",
+    "gemv",
+    "goodput",
+    "gradient_transfers",
+    "hierarchical_all_reduce",
+    "io_lower_bound",
+    "kernels_per_step",
+    "layer_norm",
+    "least_layer_bytes",
+    "link",
+    "link_names",
+    "link_ridge",
+    "links",
+    "loop_addresses",
+    "loop_misses",
+    "machine",
+    "machines",
+    "memory_bandwidth",
+    "naive_gemm",
+    "nrm2",
+    "page_use",
+    "page_waste",
+    "pareto_points",
+    "peak_flops",
+    "pipeline_bubble",
+    "prefill_chips_per_decode_chip",
+    "prefix_hit_tokens",
+    "quantity",
+    "reading_rate",
+    "reduce_scatter",
+    "request_latency",
+    "requests_in_flight",
+    "rms_norm",
+    "send",
+    "servers_needed",
+    "softmax",
+    "speculation_operations",
+    "speculation_speedup",
+    "static_batch_use",
+    "step_time",
+    "strassen",
+    "syrk",
+    "tensor_parallel_limit",
+    "tile_count",
+    "tile_efficiency",
+    "tile_memory",
+    "tiled_gemm",
+    "time_in_sequence",
+    "time_per_output_token",
+    "training_flops",
+    "training_memory",
+    "training_step",
+    "transformer",
+    "transformers",
+    "trsm",
+    "trsv",
+    "wave_efficiency",
+    "zero_memory",
 ]
-__all__ = [*_PUBLIC, "PRECISIONS", "MLPERF_LIMITS", *_LAZY]  # not the modules themselves
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> object:
     if name not in _LAZY:
         raise AttributeError(f"module 'roofline_lib' has no attribute {name!r}")
     return getattr(import_module(f"roofline_lib.{_LAZY[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

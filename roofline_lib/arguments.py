@@ -1,4 +1,5 @@
-"""Guards at the border: the errors that a wrong argument gets, and the value that a right one has."""
+"""Guards at the border: the errors that a wrong argument gets, and the value that a right one
+has."""
 
 from __future__ import annotations
 
@@ -11,8 +12,11 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-# What the library computes with: one float, or an array of floats that broadcasts.
+# What a caller hands in: one number, or an array of numbers that broadcasts.
 Number = float | np.ndarray
+# What comes out: a float where only single numbers went in, else an array. No type checker can tell
+# which, so it may be used as either.
+Value = float | Any
 
 _BLOCK = 2**14
 _NOT_IN_KEYS = str.maketrans("", "", " -_")
@@ -95,7 +99,7 @@ def number(
     raise ValueError(f"{name} must be {wanted}{limit} ({unit}); got {short(value)}")
 
 
-def _floats(value: Any) -> Number:
+def _floats(value: Any) -> Value:
     """What is no plain float or int, as float64; TypeError where an entry is no real number."""
     if not isinstance(value, np.ndarray | np.generic):
         # as objects, so that a True or a "2" in a list is seen, and integers of any length pass

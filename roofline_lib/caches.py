@@ -4,7 +4,9 @@ At scaled-down sizes, since every access is a step of plain Python: a 48 x 48 x 
 tenth of a second.
 """
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import index
 
@@ -21,7 +23,7 @@ class Misses:
     bytes_moved: int
 
 
-def count_misses(addresses, capacity, line=64, ways=8):
+def count_misses(addresses: Iterable[int], capacity: int, line: int = 64, ways: int = 8) -> Misses:
     """Run byte addresses through an empty set-associative cache that evicts the least recently used
     line of a set.
 
@@ -42,7 +44,7 @@ def count_misses(addresses, capacity, line=64, ways=8):
             f"capacity must be a multiple of line * ways = {line * ways} byte; got {capacity}"
         )
     # a dict keeps its keys in order of insertion: first is the least recently used
-    held = [{} for _ in range(sets)]
+    held: list[dict[int, bool]] = [{} for _ in range(sets)]
     accesses = misses = 0
     if not isinstance(addresses, Iterable):
         raise ValueError(f"addresses must be whole numbers from 0 up (byte); got {addresses!r}")
@@ -63,7 +65,9 @@ def count_misses(addresses, capacity, line=64, ways=8):
     return Misses(accesses, misses, misses * line)
 
 
-def loop_addresses(n, order, pitch=None, bytes_per_element=4):
+def loop_addresses(
+    n: int, order: str, pitch: int | None = None, bytes_per_element: int = 4
+) -> Iterator[int]:
     """Byte addresses touched by C += A B on row-major n x n matrices, in order "ijk" or "ikj",
     `pitch` elements from row to row.
 
@@ -103,7 +107,15 @@ def _ikj(rows, columns, row, matrix):
                 yield 2 * matrix + i * row + j
 
 
-def loop_misses(n, order, capacity, line=64, ways=8, pitch=None, bytes_per_element=4):
+def loop_misses(
+    n: int,
+    order: str,
+    capacity: int,
+    line: int = 64,
+    ways: int = 8,
+    pitch: int | None = None,
+    bytes_per_element: int = 4,
+) -> Misses:
     """Misses of one loop order of an n x n x n product in one cache: `loop_addresses` run through
     `count_misses`."""
     return count_misses(loop_addresses(n, order, pitch, bytes_per_element), capacity, line, ways)

@@ -5,7 +5,7 @@ import sys
 from roofline_lib.arguments import UnknownName
 from roofline_lib.machines import machine, machines
 from roofline_lib.peaks import memory_bandwidth, peak_flops
-from roofline_lib.quantities import quantity
+from roofline_lib.quantities import plural, quantity
 
 STATUS = {
     "V": "vendor's text",
@@ -17,12 +17,13 @@ STATUS = {
 }
 
 
-def main(argv):
+def main(argv: list[str]) -> int:
     """The command: all chips, or the one whose name follows. Gives the exit code, 2 for a name that
     is not known."""
     if argv[:1] in (["-h"], ["--help"]):
         print(
-            "usage: python -m roofline_lib machines [NAME]\n\nAll chips, or one; case, spaces and hyphens do not matter."
+            "usage: python -m roofline_lib machines [NAME]\n\n"
+            "All chips, or one; case, spaces and hyphens do not matter."
         )
         return 0
     try:
@@ -33,7 +34,7 @@ def main(argv):
     return 0
 
 
-def catalogue():
+def catalogue() -> str:
     """One line a chip: 16-bit and fp32 peak, DRAM bandwidth, ridge point. A question mark stands at
     a figure that nobody verified."""
     rows = [("chip", "kind", "16-bit", "fp32", "DRAM", "ridge, 16-bit")]
@@ -63,7 +64,7 @@ def catalogue():
     )
 
 
-def description(name):
+def description(name: str) -> str:
     """Everything that the catalogue knows of one chip, sources, conflicts and failed identities
     included. UnknownName lists the nearest."""
     chip = machine(name)
@@ -75,7 +76,7 @@ def description(name):
             sources.append(text)
         return f"[{sources.index(text) + 1}]" + ("  NOT VERIFIED" if entry["status"] == "R" else "")
 
-    units = f", {chip.units} {chip.unit_name}{'s' if chip.units > 1 else ''}"
+    units = f", {plural(record['units'], chip.unit_name)}"
     lines = [
         f"{chip.name}: {chip.kind}{units}"
         + (f", {quantity(record['clock'], 'Hz', 4)}" if "clock" in record else "")
@@ -107,10 +108,10 @@ def description(name):
             )
         )
     lines += ["", *_table(rows)]
-    rows = [("memory", "bandwidth", "counted", "capacity", "source")]
+    levels = [("memory", "bandwidth", "counted", "capacity", "source")]
     for entry in record["memory"]:
         counted = counted_bandwidth(entry)
-        rows.append(
+        levels.append(
             (
                 entry["level"],
                 quantity(entry["bandwidth"], "byte/s", 4)
@@ -121,7 +122,7 @@ def description(name):
                 cited(entry),
             )
         )
-    lines += ["", *_table(rows)]
+    lines += ["", *_table(levels)]
     for title, notes in (
         ("Sources disagree, and what else to know:", record.get("conflicts", ())),
         (

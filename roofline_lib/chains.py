@@ -1,16 +1,23 @@
 """Products of several matrices: what each order costs, and the best one; Strassen's product counted
 the same way."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral
+from typing import TypeAlias
 
 import numpy as np
 
-from roofline_lib.arguments import plain, size, unknown
+from roofline_lib.arguments import Number, Value, plain, size, unknown
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
 from roofline_lib.precisions import bytes_per_element
+
+# Nested pairs of matrix numbers, or one of them: ((0, 1), 2) is (AB)C.
+Order: TypeAlias = "int | tuple[Order, Order]"
 
 MINIMISE = ("flops", "bytes_moved", "largest_intermediate")
 
@@ -20,19 +27,19 @@ class ChainCost:
     """One order of a chain: FLOP, compulsory byte of its products one after the other, byte of the
     largest intermediate result."""
 
-    flops: float
-    bytes_moved: float
-    largest_intermediate: float
-    order: object
+    flops: Value
+    bytes_moved: Value
+    largest_intermediate: Value
+    order: Order
     text: str
 
     @property
-    def work(self):
+    def work(self) -> Work:
         """The same as a Work."""
         return Work(self.flops, self.bytes_moved)
 
 
-def chain_cost(dims, order, precision="fp32"):
+def chain_cost(dims: Sequence[Number], order: Order, precision: str = "fp32") -> ChainCost:
     """Cost of multiplying matrices [dims[0], dims[1]], [dims[1], dims[2]], ... in `order`, nested
     pairs of their numbers: ((0, 1), 2).
 
@@ -49,12 +56,14 @@ def chain_cost(dims, order, precision="fp32"):
             return int(node), int(node) + 1
         if not isinstance(node, tuple | list) or len(node) != 2:
             raise ValueError(
-                f"order must be nested pairs of matrix numbers such as ((0, 1), 2); got {node!r} in {order!r}"
+                "order must be nested pairs of matrix numbers such as ((0, 1), 2); "
+                f"got {node!r} in {order!r}"
             )
         (left, middle), (begins, right) = visit(node[0], False), visit(node[1], False)
         if begins != middle or left < 0 or right >= len(dims):
             raise ValueError(
-                f"order must name matrices 0 to {len(dims) - 2} once each, from left to right; got {order!r}"
+                f"order must name matrices 0 to {len(dims) - 2} once each, from left to right; "
+                f"got {order!r}"
             )
         total += gemm(dims[left], dims[right], dims[middle], precision)
         if not top:
@@ -63,12 +72,15 @@ def chain_cost(dims, order, precision="fp32"):
 
     if visit(order, True) != (0, len(dims) - 1):
         raise ValueError(
-            f"order must name matrices 0 to {len(dims) - 2} once each, from left to right; got {order!r}"
+            f"order must name matrices 0 to {len(dims) - 2} once each, from left to right; "
+            f"got {order!r}"
         )
     return ChainCost(total.flops, total.bytes_moved, largest, order, order_text(order))
 
 
-def best_chain_order(dims, minimise="flops", precision="fp32"):
+def best_chain_order(
+    dims: Sequence[int], minimise: str = "flops", precision: str = "fp32"
+) -> ChainCost:
     """The cheapest order's ChainCost by dynamic programming, O(n^3), over "flops", "bytes_moved" or
     "largest_intermediate"."""
     dims, width = _dims(dims, single=True), bytes_per_element(precision)
@@ -103,7 +115,7 @@ def best_chain_order(dims, minimise="flops", precision="fp32"):
     return chain_cost(dims, best(0, len(dims) - 1)[1], precision)
 
 
-def chain_orders(count):
+def chain_orders(count: int) -> list[Order]:
     """Every order of `count` matrices as nested pairs: 1, 1, 2, 5, 14, 42, ... of them (the Catalan
     numbers)."""
 
@@ -121,7 +133,7 @@ def chain_orders(count):
     return list(between(0, int(size("count", count, "matrices", single=True))))
 
 
-def order_text(order):
+def order_text(order: Order) -> str:
     """An order in letters: ((0, 1), 2) is "(AB)C"."""
 
     def letters(node, top):
@@ -133,7 +145,7 @@ def order_text(order):
     return letters(order, True)
 
 
-def strassen(n, levels=1, precision="fp32"):
+def strassen(n: Number, levels: int = 1, precision: str = "fp32") -> Work:
     """Work of an n x n x n product by Strassen's scheme: at each level 7 products and 18 additions
     of half-size matrices.
 
@@ -160,6 +172,7 @@ def _dims(dims, single=False):
         ) from None
     if len(dims) < 2:
         raise ValueError(
-            f"dims must hold at least two sizes (elements), one more than there are matrices; got {dims!r}"
+            "dims must hold at least two sizes (elements), one more than there are matrices; "
+            f"got {dims!r}"
         )
     return [size(f"dims[{i}]", d, single=single) for i, d in enumerate(dims)]

@@ -183,7 +183,7 @@ class Torus:
         axes = len(self.sides)
         return [[(part + phase) % axes for phase in range(axes)] for part in range(axes)]
 
-    def gather(self, n):
+    def gather(self, n: float) -> "_Share":
         shards = [0.0] * len(self.sides)  # what crosses each axis, in shards of one part
         for order in self.axis_orders():
             held = 1
@@ -193,10 +193,10 @@ class Torus:
         share = 1 / (n * len(self.sides))
         return _Share((n - 1) / n, max(shards) * share / 2, self._steps())
 
-    def scatter(self, n):
+    def scatter(self, n: float) -> "_Share":
         return self.gather(n)
 
-    def exchange(self, n):
+    def exchange(self, n: float) -> "_Share":
         rings = [_TwoWayRing().exchange(np.float64(side)) for side in self.sides]
         on_axis = [ring.on_link * side / n for ring, side in zip(rings, self.sides, strict=True)]
         return _Share(2 * sum(on_axis), max(on_axis), self._steps())

@@ -6,6 +6,7 @@ A rank is an entry of a list. The only way from one rank to another is `_Wires.c
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -30,7 +31,9 @@ class CountedCollective:
     steps: int
 
 
-def counted_all_gather(arrays, over="ring") -> CountedCollective:
+def counted_all_gather(
+    arrays: Sequence[np.ndarray], over: str | Torus = "ring"
+) -> CountedCollective:
     """Each rank starts with the shard arrays[i] (numpy arrays of one shape) and ends with all of
     them, joined along the first axis.
 
@@ -43,7 +46,9 @@ def counted_all_gather(arrays, over="ring") -> CountedCollective:
     return wires.counted([joined.reshape(shape) for joined in results], steps)
 
 
-def counted_reduce_scatter(arrays, over="ring") -> CountedCollective:
+def counted_reduce_scatter(
+    arrays: Sequence[np.ndarray], over: str | Torus = "ring"
+) -> CountedCollective:
     """Each rank starts with a whole array arrays[i] and ends with the i-th shard, along the first
     axis, of the sum of all. That axis must be a multiple of the number of ranks. `over` as in
     `counted_all_gather`."""
@@ -53,7 +58,9 @@ def counted_reduce_scatter(arrays, over="ring") -> CountedCollective:
     return wires.counted([shard.reshape(shape) for shard in results], steps)
 
 
-def counted_all_reduce(arrays, over="ring") -> CountedCollective:
+def counted_all_reduce(
+    arrays: Sequence[np.ndarray], over: str | Torus = "ring"
+) -> CountedCollective:
     """Each rank starts with a whole array arrays[i] and ends with the sum of all.
 
     Two more ways than `counted_all_gather`: "adding switch" and "one shot". In the others the first
@@ -73,7 +80,9 @@ def counted_all_reduce(arrays, over="ring") -> CountedCollective:
     )
 
 
-def counted_all_to_all(arrays, over="ring") -> CountedCollective:
+def counted_all_to_all(
+    arrays: Sequence[np.ndarray], over: str | Torus = "ring"
+) -> CountedCollective:
     """Rank i cuts arrays[i] into as many blocks along the first axis as there are ranks and ends
     with the i-th block of each rank, in their order. `over` as in `counted_all_gather`."""
     wholes, wires = _ranks(arrays, over, shared=True), _Wires()

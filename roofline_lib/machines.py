@@ -1,6 +1,8 @@
 """Machines: peaks by precision, memory levels, and where each number comes from. The catalogue is
 data/machines.toml."""
 
+from __future__ import annotations
+
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,7 +50,7 @@ class Machine:
     # the catalogue's own record: clocks, sources, conflicts
     details: Mapping = field(default_factory=dict, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise ValueError(f"name must be a text; got {self.name!r}")
         for argument, unit, least in (
@@ -60,8 +62,9 @@ class Machine:
                 not isinstance(getattr(self, argument), Mapping)
                 or len(getattr(self, argument)) < least
             ):
+                names = "at least one name" if least else "names"
                 raise ValueError(
-                    f"{argument} must map {'at least one name' if least else 'names'} to a number ({unit}); "
+                    f"{argument} must map {names} to a number ({unit}); "
                     f"got {getattr(self, argument)!r}"
                 )
         peaks = {}
@@ -91,16 +94,16 @@ class Machine:
             object.__setattr__(self, name, dict(value))
 
     @property
-    def precisions(self):
+    def precisions(self) -> tuple[str, ...]:
         """The precisions that have a peak here."""
         return tuple(self.peaks)
 
     @property
-    def levels(self):
+    def levels(self) -> tuple[str, ...]:
         """The memory levels known here, those without a printed bandwidth included."""
         return tuple(dict.fromkeys((*self.bandwidths, *self.capacities)))
 
-    def find_peak(self, precision, accumulate=None):
+    def find_peak(self, precision: str, accumulate: str | None = None) -> Peak:
         """The Peak record: rate, accumulate width, clock and source."""
         bytes_per_element(precision)
         if precision not in self.peaks:
@@ -118,35 +121,37 @@ class Machine:
             )
         return options[accumulate]
 
-    def peak(self, precision, accumulate=None):
+    def peak(self, precision: str, accumulate: str | None = None) -> float:
         """Dense peak in FLOP/s at a precision; `accumulate` ("fp16", "fp32") picks among
         several."""
         return float(self.find_peak(precision, accumulate).flops)
 
-    def bandwidth(self, level="DRAM"):
+    def bandwidth(self, level: str = "DRAM") -> float:
         """Bandwidth of a memory level in byte/s. UnknownName where none is printed or measured."""
         if not isinstance(level, str) or level not in self.bandwidths:
             raise unknown(f"a bandwidth of {self.name}: level", level, self.bandwidths)
         return self.bandwidths[level]
 
-    def capacity(self, level="DRAM"):
+    def capacity(self, level: str = "DRAM") -> float:
         """Bytes that a memory level holds (for one unit where each unit has its own)."""
         if not isinstance(level, str) or level not in self.capacities:
             raise unknown(f"a capacity of {self.name}: level", level, self.capacities)
         return self.capacities[level]
 
-    def ridge_point(self, precision, level="DRAM", *, accumulate=None):
+    def ridge_point(
+        self, precision: str, level: str = "DRAM", *, accumulate: str | None = None
+    ) -> float:
         """FLOP/byte at which the two roofs meet: peak / bandwidth."""
         return self.peak(precision, accumulate) / self.bandwidth(level)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         peaks = ", ".join(f"{p} {quantity(self.peak(p), 'FLOP/s')}" for p in self.peaks)
         return f"{self.name}: {peaks}; " + ", ".join(
             f"{k} {quantity(v, 'byte/s')}" for k, v in self.bandwidths.items()
         )
 
 
-def machine(name):
+def machine(name: str) -> Machine:
     """The machine of that name; case, spaces and hyphens do not matter. UnknownName lists the
     nearest."""
     known = _by_key()
@@ -156,12 +161,12 @@ def machine(name):
     return known[key]
 
 
-def machines():
+def machines() -> list[str]:
     """The names in the catalogue."""
     return list(_catalogue())
 
 
-def as_machine(given):
+def as_machine(given: object) -> Machine:
     """A Machine as it is, or the one of that name."""
     if isinstance(given, Machine):
         return given
@@ -171,7 +176,7 @@ def as_machine(given):
 
 
 @cache
-def _by_key():
+def _by_key() -> dict[str, Machine]:
     """{key: Machine} of every name and alias."""
     return {
         name_key(alias): found
@@ -181,7 +186,7 @@ def _by_key():
 
 
 @cache
-def _catalogue():
+def _catalogue() -> dict[str, Machine]:
     text = (
         resources.files("roofline_lib").joinpath("data/machines.toml").read_text(encoding="utf-8")
     )

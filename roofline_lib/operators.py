@@ -6,46 +6,58 @@ precision. BLAS: Lawson and others, 1979, doi:10.1145/355841.355847; level 3: Do
 1990, doi:10.1145/77626.79170.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
-from roofline_lib.arguments import number, size, switch
-from roofline_lib.machines import as_machine
+from roofline_lib.arguments import Number, Value, number, size, switch
+from roofline_lib.machines import Machine, as_machine
 from roofline_lib.model import Work, at_least_ridge
 from roofline_lib.precisions import bytes_per_element, widths
 
 
-def dot(n, precision="fp32"):
+def dot(n: Number, precision: str = "fp32") -> Work:
     """x . y of length n: 2n FLOP; both vectors in, one number out."""
     n = size("n", n)
     return Work(2 * n, bytes_per_element(precision) * (2 * n + 1))
 
 
-def nrm2(n, precision="fp32"):
+def nrm2(n: Number, precision: str = "fp32") -> Work:
     """Euclidean norm of n numbers: 2n FLOP (the square root left out); one vector in, one number
     out."""
     n = size("n", n)
     return Work(2 * n, bytes_per_element(precision) * (n + 1))
 
 
-def axpy(n, precision="fp32"):
+def axpy(n: Number, precision: str = "fp32") -> Work:
     """y += alpha x, length n: 2n FLOP; x and y in, y out."""
     n = size("n", n)
     return Work(2 * n, bytes_per_element(precision) * 3 * n)
 
 
-def gemv(m, n, precision="fp32"):
+def gemv(m: Number, n: Number, precision: str = "fp32") -> Work:
     """y[m] = A[m, n] x[n]: 2mn FLOP; A and x in, y out."""
     m, n = size("m", m), size("n", n)
     return Work(2 * m * n, bytes_per_element(precision) * (m * n + n + m))
 
 
-def trsv(n, precision="fp32"):
+def trsv(n: Number, precision: str = "fp32") -> Work:
     """Solve L x = b, L triangular [n, n]: n^2 FLOP; the triangle and b in, x out."""
     n = size("n", n)
     return Work(n * n, bytes_per_element(precision) * (n * (n + 1) / 2 + 2 * n))
 
 
-def gemm(m, n, k, precision="fp32", *, a=None, b=None, c=None, beta=0):
+def gemm(
+    m: Number,
+    n: Number,
+    k: Number,
+    precision: str = "fp32",
+    *,
+    a: str | None = None,
+    b: str | None = None,
+    c: str | None = None,
+    beta: Number = 0,
+) -> Work:
     """C[m, n] = A[m, k] @ B[k, n] + beta C: 2mnk FLOP; A and B in, C out, and C in as well where
     beta is not 0.
 
@@ -59,19 +71,25 @@ def gemm(m, n, k, precision="fp32", *, a=None, b=None, c=None, beta=0):
     return Work(2 * k * size_of_c, bytes_moved)
 
 
-def trsm(m, n, precision="fp32"):
+def trsm(m: Number, n: Number, precision: str = "fp32") -> Work:
     """Solve L X = B, L triangular [m, m], B [m, n]: m^2 n FLOP; the triangle and B in, X out."""
     m, n = size("m", m), size("n", n)
     return Work(m * m * n, bytes_per_element(precision) * (m * (m + 1) / 2 + 2 * m * n))
 
 
-def syrk(n, k, precision="fp32"):
+def syrk(n: Number, k: Number, precision: str = "fp32") -> Work:
     """The lower triangle of C[n, n] = A A^T, A [n, k]: n (n + 1) k FLOP; A in, the triangle out."""
     n, k = size("n", n), size("k", k)
     return Work(n * (n + 1) * k, bytes_per_element(precision) * (n * k + n * (n + 1) / 2))
 
 
-def elementwise(n, precision="fp32", reads=2, writes=1, flops_per_element=1):
+def elementwise(
+    n: Number,
+    precision: str = "fp32",
+    reads: Number = 2,
+    writes: Number = 1,
+    flops_per_element: Number = 1,
+) -> Work:
     """One pass over n positions, `reads` arrays in and `writes` arrays out. The default is C = A +
     B."""
     n = size("n", n)
@@ -82,21 +100,21 @@ def elementwise(n, precision="fp32", reads=2, writes=1, flops_per_element=1):
     )
 
 
-def softmax(rows, cols, precision="fp32"):
+def softmax(rows: Number, cols: Number, precision: str = "fp32") -> Work:
     """Softmax along each row: 5 FLOP an element (maximum, subtract, exponential, sum, divide); one
     array in, one out."""
     n = size("rows", rows) * size("cols", cols)
     return Work(5 * n, bytes_per_element(precision) * 2 * n)
 
 
-def layer_norm(rows, cols, precision="fp32"):
+def layer_norm(rows: Number, cols: Number, precision: str = "fp32") -> Work:
     """LayerNorm of each row: 7 FLOP an element (sum, subtract, square, sum, scale, gain, bias);
     array, gain and bias in, array out."""
     n, cols = size("rows", rows) * size("cols", cols), size("cols", cols)
     return Work(7 * n, bytes_per_element(precision) * (2 * n + 2 * cols))
 
 
-def rms_norm(rows, cols, precision="fp32"):
+def rms_norm(rows: Number, cols: Number, precision: str = "fp32") -> Work:
     """RMSNorm of each row: 4 FLOP an element (square, sum, scale, gain); array and gain in, array
     out."""
     n, cols = size("rows", rows) * size("cols", cols), size("cols", cols)
@@ -104,17 +122,17 @@ def rms_norm(rows, cols, precision="fp32"):
 
 
 def conv2d(
-    batch,
-    height,
-    width,
-    in_channels,
-    out_channels,
-    kernel,
-    precision="fp32",
+    batch: Number,
+    height: Number,
+    width: Number,
+    in_channels: Number,
+    out_channels: Number,
+    kernel: Number,
+    precision: str = "fp32",
     *,
-    stride=1,
-    padding=0,
-):
+    stride: Number = 1,
+    padding: Number = 0,
+) -> Work:
     """2-D convolution, square `kernel`: 2 kernel^2 in_channels FLOP an output number; image and
     weights in, image out."""
     batch, height, width, kernel = (
@@ -133,7 +151,8 @@ def conv2d(
     )
     if np.any(out_height < 1) or np.any(out_width < 1):
         raise ValueError(
-            f"kernel must fit into the padded image (elements); got kernel {kernel} for {height} x {width}, padding {padding}"
+            "kernel must fit into the padded image (elements); "
+            f"got kernel {kernel} for {height} x {width}, padding {padding}"
         )
     outputs = batch * out_height * out_width * channels_out
     weights = kernel**2 * channels_in * channels_out
@@ -144,19 +163,19 @@ def conv2d(
 
 
 def attention(
-    batch,
-    heads,
-    kv_heads,
-    query_tokens,
-    context,
-    head_dim,
-    precision="fp32",
+    batch: Number,
+    heads: Number,
+    kv_heads: Number,
+    query_tokens: Number,
+    context: Number,
+    head_dim: Number,
+    precision: str = "fp32",
     *,
-    flash=False,
-    causal=False,
-    window=None,
-    kv=None,
-):
+    flash: bool = False,
+    causal: bool = False,
+    window: Number | None = None,
+    kv: str | None = None,
+) -> Work:
     """softmax(Q K^T) V for all heads: 4 head_dim FLOP for each pair of a query and a key it sees,
     those of the two matrix products. Softmax's own FLOP (5 a score) are left out.
 
@@ -189,7 +208,8 @@ def attention(
         raise ValueError(f"kv_heads must divide heads; got {kv_heads} for {heads} heads")
     if causal and np.any(queries > context):
         raise ValueError(
-            f"context (tokens) must count the queries' own keys too, so be at least query_tokens, {queries}; got {context}"
+            "context (tokens) must count the queries' own keys too, so be at least query_tokens, "
+            f"{queries}; got {context}"
         )
     s, (s_kv,) = bytes_per_element(precision), widths(precision, kv=kv)
     window = context if window is None else size("window", window, "tokens")
@@ -213,7 +233,9 @@ def _pairs(queries, context, window, causal):
     return growing * first + growing * (growing - 1) / 2 + (queries - growing) * window
 
 
-def critical_size(machine, precision, *, accumulate=None, exact=False):
+def critical_size(
+    machine: Machine | str, precision: str, *, accumulate: str | None = None, exact: bool = False
+) -> float:
     """Smallest n at which an n x n x n product reaches the ridge point, all three matrices counted.
 
     A whole number, or with `exact` the real root. `accumulate` picks among several peaks of one
@@ -229,8 +251,17 @@ def critical_size(machine, precision, *, accumulate=None, exact=False):
 
 
 def critical_batch(
-    n, k, machine, precision, *, a=None, b=None, c=None, accumulate=None, exact=False
-):
+    n: Number,
+    k: Number,
+    machine: Machine | str,
+    precision: str,
+    *,
+    a: str | None = None,
+    b: str | None = None,
+    c: str | None = None,
+    accumulate: str | None = None,
+    exact: bool = False,
+) -> Value:
     """Smallest batch at which [batch, k] @ [k, n] reaches the ridge point of `precision`; infinite
     where no batch does.
 

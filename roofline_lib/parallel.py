@@ -24,7 +24,7 @@ from roofline_lib.collectives import (
     send,
 )
 from roofline_lib.links import Link, as_link
-from roofline_lib.machines import as_machine
+from roofline_lib.machines import Machine, as_machine
 from roofline_lib.model import Work, time_in_sequence
 from roofline_lib.precisions import bytes_of, bytes_per_element
 
@@ -89,17 +89,17 @@ class ParallelStep:
         """Seconds of all transfers of one chip, one after another. ValueError without a link."""
         return sum(transfer.time for transfer in self.transfers.values())
 
-    def work_time(self, machine, precision: str) -> float:
+    def work_time(self, machine: Machine | str, precision: str) -> float:
         """Seconds at least for the chip's Works, one after another."""
         return time_in_sequence(self.works.values(), machine, precision)
 
-    def time(self, machine, precision: str) -> float:
+    def time(self, machine: Machine | str, precision: str) -> float:
         """Seconds until a batch is through: work and transfers of every stage, one after another.
         Tensor and expert parallel transfers stand between the works that need them, so nothing
         overlaps."""
         return self.stages * (self.work_time(machine, precision) + self.transfer_time)
 
-    def overlapped_time(self, machine, precision: str) -> float:
+    def overlapped_time(self, machine: Machine | str, precision: str) -> float:
         """Seconds if every transfer went on beside other work: the larger of the two. A bound;
         splitting each step into two micro-batches comes near it."""
         together = np.maximum(self.work_time(machine, precision), self.transfer_time)
@@ -244,14 +244,19 @@ def gradient_transfers(
 # Rules: where one more chip pays
 
 
-def link_ridge(machine, precision: str, link) -> float:
+def link_ridge(machine: Machine | str, precision: str, link: Link | str) -> float:
     """FLOP that a chip can do while its link carries one byte one way: peak / bandwidth. Below it
     the link is the lowest of three roofs."""
     return as_machine(machine).peak(precision) / as_link(link).bandwidth
 
 
 def data_parallel_tokens(
-    machine, precision: str, link, ranks: int | None = None, *, sparsity: float = 1.0
+    machine: Machine | str,
+    precision: str,
+    link: Link | str,
+    ranks: int | None = None,
+    *,
+    sparsity: float = 1.0,
 ) -> float:
     """Tokens that each chip needs in a step so that the all-reduce of the gradients hides behind
     the backward pass: s/2 C/B (n-1)/n, with gradients as wide as `precision` (s byte).
@@ -266,7 +271,9 @@ def data_parallel_tokens(
     return s / 2 * link_ridge(machine, precision, link) * share * sparsity
 
 
-def tensor_parallel_limit(d_ff: int, machine, precision: str, link, *, matrices: int = 2) -> float:
+def tensor_parallel_limit(
+    d_ff: int, machine: Machine | str, precision: str, link: Link | str, *, matrices: int = 2
+) -> float:
     """Chips up to which tensor parallelism of an FFN hides behind its arithmetic: F B/C for two
     matrices in 16 bit.
 

@@ -1,5 +1,7 @@
 """Number formats and what one element of each costs in memory."""
 
+from __future__ import annotations
+
 from roofline_lib.arguments import unknown
 
 # tf32 is a way of multiplying, not of storing: its operands lie in memory as fp32. The MX formats
@@ -29,20 +31,20 @@ PRECISIONS = tuple(_BYTES)
 _SAID = {"bfloat": "bf", "float": "fp", "half": "fp16", "single": "fp32", "double": "fp64"}
 
 
-def bytes_per_element(precision):
+def bytes_per_element(precision: str) -> float:
     """Bytes that one element takes in memory (float): fp64 8, fp32 4, bf16 2, int4 0.5, mxfp4
     0.53125. UnknownName for any other."""
     return bytes_of("precision", precision)
 
 
-def bytes_of(argument, precision):
+def bytes_of(argument: str, precision: str) -> float:
     """The same, with an error that names this `argument`."""
     if not isinstance(precision, str) or precision not in _BYTES:
         raise unknown(argument, precision, _BYTES, _SAID)
     return _BYTES[precision]
 
 
-def widths(precision, **others):
+def widths(precision: str, **others) -> list[float]:
     """Bytes per element of several matrices, in order: the keyword names a matrix and gives its
     precision, None where it is `precision`."""
     s = bytes_per_element(precision)

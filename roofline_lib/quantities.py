@@ -1,6 +1,9 @@
 """Quantities in words and back: SI prefixes and units."""
 
+from __future__ import annotations
+
 import re
+import sys
 
 import numpy as np
 
@@ -51,8 +54,17 @@ _BASE = {"": ""} | {
     for word in words.split()
 }
 
+# commas and underscores only between groups of three: a decimal comma, as in 2,14, is asked about
+# and not read as 214
+_QUANTITY = re.compile(
+    r"\s*"
+    r"([-+]?(?:(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)"
+    r"(?: ?/ ?(\d+))?"
+    r"(?![\d.,_])\s*(.*?)\s*"
+)
 
-def quantity(value, unit, digits=3):
+
+def quantity(value: float, unit: str, digits: int = 3) -> str:
     """`value` (one SI float) in words: quantity(4.362e9, "byte") is "4.36 GB". Units such as
     FLOP/byte get no prefix."""
     if not isinstance(unit, str):
@@ -65,11 +77,27 @@ def quantity(value, unit, digits=3):
     if unit in _PREFIXED and value:
         value = float(f"{value:.{digits}g}")  # before the prefix is chosen: 999.6 MB reads 1 GB
         scale, prefix = next((p for p in _PREFIXES if abs(value) >= p[0]), _PREFIXES[-1])
+    if prefix == "µ" and not _can_print(prefix):
+        prefix = "u"
     gap = "" if unit == "%" else " "
     return f"{significant(value / scale, digits)}{gap}{prefix}{_SYMBOL.get(unit, unit)}".rstrip()
 
 
-def significant(value, digits=3):
+def _can_print(text: str) -> bool:
+    """Whether standard output has these letters: many an East Asian console has no µ."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def plural(count: int, thing: str) -> str:
+    """ "1 lane", "2 lanes", "1,024 lanes": a count with what it counts."""
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
+def significant(value: float, digits: int = 3) -> str:
     """`value` with `digits` significant digits and no needless exponent: 1234.5 -> "1,230", 0.24999
     -> "0.25"."""
     rounded = float(f"{float(value):.{digits}g}")
@@ -82,24 +110,20 @@ def significant(value, digits=3):
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def parse_quantity(text):
+def parse_quantity(text: str) -> tuple[float, str, str]:
     """(value in base units, base unit, prefix) of a text such as "2.147 GFLOP", "1,000 MiB", "1/6";
     ValueError if it is none."""
-    # commas and underscores only between groups of three: a decimal comma, as in 2,14, is asked
-    # about and not read as 214
-    match = re.fullmatch(
-        r"\s*([-+]?(?:(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)(?: ?/ ?(\d+))?(?![\d.,_])\s*(.*?)\s*",
-        str(text),
-    )
+    match = _QUANTITY.fullmatch(str(text))
     if not match or match[2] and not float(match[2]):
         raise ValueError(f"{text!r} is no number with a unit, such as '2.147 GFLOP'")
-    number, unit = float(re.sub("[,_]", "", match[1])) / float(match[2] or 1), match[3]
+    magnitude = float(re.sub("[,_]", "", match[1])) / float(match[2] or 1)
+    unit = match[3]
     if unit in _BASE:
-        return number, _BASE[unit], ""
+        return magnitude, _BASE[unit], ""
     for prefix in sorted(_SCALE, key=len, reverse=True):
         rest = unit.removeprefix(prefix)
         if prefix and rest != unit and _BASE.get(rest) in (*_PREFIXED, "MAC", "bit", "bit/s"):
-            return number * _SCALE[prefix], _BASE[rest], prefix
+            return magnitude * _SCALE[prefix], _BASE[rest], prefix
     raise ValueError(
         f"unit {unit!r} is not known; use for example GFLOP, TFLOP/s, MB, GiB, ms, FLOP/byte or %"
     )

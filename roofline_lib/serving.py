@@ -11,15 +11,19 @@ All functions are plain formulas of numbers or arrays that broadcast. What they 
 (requests that come in bursts), and that prefill and decode share a chip unless they are split.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from roofline_lib.arguments import number, plain, short, size
-from roofline_lib.machines import as_machine
+from roofline_lib.arguments import Number, Value, number, plain, short, size
+from roofline_lib.machines import Machine, as_machine
 from roofline_lib.precisions import bytes_of
 from roofline_lib.steps import step_time
-from roofline_lib.transformer import as_transformer
+from roofline_lib.transformer import Transformer, as_transformer
 
 HOUR = 3600.0
 
@@ -31,12 +35,12 @@ class Limits:
     ttft: float
     tpot: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("ttft", "tpot"):
             value = number(name, getattr(self, name), "s", above=0, single=True)
             object.__setattr__(self, name, value)
 
-    def met(self, ttft, tpot):
+    def met(self, ttft: Number, tpot: Number) -> Value:
         """Whether waits (s) keep both limits."""
         ttft = number("ttft", ttft, "s", least=0)
         tpot = number("tpot", tpot, "s", least=0)
@@ -61,14 +65,16 @@ MLPERF_LIMITS = {
 # What is waited for
 
 
-def request_latency(ttft, tpot, tokens):
+def request_latency(ttft: Number, tpot: Number, tokens: Number) -> Value:
     """Seconds of a whole request of `tokens` output tokens: TTFT + (tokens - 1) TPOT."""
     tokens = size("tokens", tokens, "tokens")
     ttft = number("ttft", ttft, "s", least=0)
     return ttft + (tokens - 1) * number("tpot", tpot, "s", least=0)
 
 
-def time_per_output_token(latency, ttft, tokens, *, first_chunk=1):
+def time_per_output_token(
+    latency: Number, ttft: Number, tokens: Number, *, first_chunk: Number = 1
+) -> Value:
     """Seconds per token after the first chunk: (latency - ttft)/(tokens - first_chunk).
 
     `first_chunk` is 1 token as vLLM counts, or what the first answer really held, as AIPerf does.
@@ -86,7 +92,7 @@ def time_per_output_token(latency, ttft, tokens, *, first_chunk=1):
     return (latency - ttft) / (tokens - first)
 
 
-def goodput(ttft, tpot, duration, limits):
+def goodput(ttft: Number, tpot: Number, duration: Number, limits: Limits) -> Value:
     """Requests a second that keep both of the Limits: `ttft` and `tpot` (s) have an entry for each
     request that was answered within `duration` (s)."""
     if not isinstance(limits, Limits):
@@ -95,7 +101,7 @@ def goodput(ttft, tpot, duration, limits):
     return good / number("duration", duration, "s", above=0)
 
 
-def requests_in_flight(rate, latency):
+def requests_in_flight(rate: Number, latency: Number) -> Value:
     """Little's law: requests a second x seconds that each stays (Little, 1961,
     doi:10.1287/opre.9.3.383)."""
     return number("rate", rate, "request/s", least=0) * number("latency", latency, "s", least=0)
@@ -115,21 +121,21 @@ class DecodeCurve:
 
 
 def decode_curve(
-    model,
-    machine,
-    context,
-    batches,
+    model: Transformer | str,
+    machine: Machine | str,
+    context: Number,
+    batches: Sequence[int] | np.ndarray,
     *,
-    kernels=0,
-    per_kernel=0.0,
-    weights="bf16",
-    kv="bf16",
-    activations="bf16",
+    kernels: Number = 0,
+    per_kernel: Number = 0.0,
+    weights: str | Mapping[str, str] = "bf16",
+    kv: str = "bf16",
+    activations: str = "bf16",
 ) -> DecodeCurve:
     """The DecodeCurve of a model on a machine (or their names) over `batches` (sequences, an array)
     at one `context` (tokens): each wait is step_time's forecast, without `kernels` the bound."""
     batches = np.atleast_1d(size("batches", batches, "sequences"))
-    works = as_transformer(model).decode(
+    works: Any = as_transformer(model).decode(  # a dict, since no chips share it
         batches, context, weights=weights, kv=kv, activations=activations
     )
     step = step_time(works, machine, activations, kernels, per_kernel)
@@ -137,7 +143,7 @@ def decode_curve(
     return DecodeCurve(batches, wait, batches / wait)
 
 
-def pareto_points(wait, throughput):
+def pareto_points(wait: Number, throughput: Number) -> np.ndarray:
     """Which points no other beats: True where no point has at most this wait (s) and at least this
     throughput (token/s) and is better in one of them. Arrays of one length."""
     wait = np.atleast_1d(number("wait", wait, "s", above=0))
@@ -155,7 +161,7 @@ def pareto_points(wait, throughput):
 # Batching and the cache
 
 
-def static_batch_use(tokens):
+def static_batch_use(tokens: Number) -> Value:
     """Share of a batch's row-steps that do work where all rows wait for the longest: mean / largest
     of `tokens`, the output of each request of the batch. Continuous batching, which lets a request
     join and leave at each step, brings it to 1 (Orca: Yu and others, OSDI 2022)."""
@@ -163,7 +169,9 @@ def static_batch_use(tokens):
     return plain(np.mean(tokens) / np.max(tokens))
 
 
-def free_chunk(decode_rows, machine, precision, *, weights=None):
+def free_chunk(
+    decode_rows: Number, machine: Machine | str, precision: str, *, weights: str | None = None
+) -> Value:
     """Prompt tokens that ride on a decode step of `decode_rows` rows at no cost in its products: as
     many as are left until the rows reach the ridge point (Sarathi: Agrawal and others, 2023,
     arXiv:2308.16369).
@@ -178,7 +186,7 @@ def free_chunk(decode_rows, machine, precision, *, weights=None):
     return plain(np.floor(np.maximum(ridge_rows - rows, 0)))
 
 
-def prefix_hit_tokens(tokens, hit_rate):
+def prefix_hit_tokens(tokens: Number, hit_rate: Number) -> Value:
     """(tokens read from the cache, tokens computed) of `tokens` prompt tokens where a share
     `hit_rate` lies in a prefix cache: each hit saves 2 FLOP a parameter, and its room is taken."""
     tokens = number("tokens", tokens, "tokens", least=0)
@@ -186,13 +194,13 @@ def prefix_hit_tokens(tokens, hit_rate):
     return hits, tokens - hits
 
 
-def page_waste(block):
+def page_waste(block: Number) -> Value:
     """Tokens of room that a sequence leaves unused in its last page of `block` tokens, on average
     over all lengths: (block - 1)/2 (PagedAttention: Kwon and others, 2023, arXiv:2309.06180)."""
     return (size("block", block, "tokens") - 1) / 2
 
 
-def page_use(tokens, block):
+def page_use(tokens: Number, block: Number) -> Value:
     """Share of a sequence's pages that holds tokens: tokens / (whole pages of `block` tokens)."""
     tokens, block = size("tokens", tokens, "tokens"), size("block", block, "tokens")
     return tokens / (np.ceil(tokens / block) * block)
@@ -201,7 +209,9 @@ def page_use(tokens, block):
 # Prefill and decode on chips of their own
 
 
-def prefill_chips_per_decode_chip(prefill_time, step, batch, tokens):
+def prefill_chips_per_decode_chip(
+    prefill_time: Number, step: Number, batch: Number, tokens: Number
+) -> Value:
     """Prefill chips that keep one decode chip busy: a decode chip finishes batch/(step x tokens)
     requests a second, a prefill chip 1/prefill_time.
 
@@ -214,7 +224,9 @@ def prefill_chips_per_decode_chip(prefill_time, step, batch, tokens):
     return rows * prefill / (number("step", step, "s", above=0) * tokens)
 
 
-def disaggregated_rate(prefill_rate, decode_rate, prefill_chips, decode_chips):
+def disaggregated_rate(
+    prefill_rate: Number, decode_rate: Number, prefill_chips: Number, decode_chips: Number
+) -> Value:
     """Requests a second and chip where `prefill_chips` do `prefill_rate` each and `decode_chips`
     do `decode_rate` each (request/s): the slower side sets the pace of all."""
     prefill_chips = size("prefill_chips", prefill_chips, "chips")
@@ -227,7 +239,7 @@ def disaggregated_rate(prefill_rate, decode_rate, prefill_chips, decode_chips):
 # Speculation: a draft guesses, the model verifies all guesses in one pass
 
 
-def expected_tokens(acceptance, guesses):
+def expected_tokens(acceptance: Number, guesses: Number) -> Value:
     """Tokens that one pass of the model is expected to yield where each of `guesses` drafted tokens
     is accepted with probability `acceptance`: (1 - a^(g + 1))/(1 - a), from 1 to g + 1.
 
@@ -239,7 +251,7 @@ def expected_tokens(acceptance, guesses):
     return plain(np.where(np.equal(a, 1), g + 1, series))
 
 
-def speculation_speedup(acceptance, guesses, draft_time=0.0):
+def speculation_speedup(acceptance: Number, guesses: Number, draft_time: Number = 0.0) -> Value:
     """How many times faster tokens come, `draft_time` being the time of one drafted token over that
     of a pass of the model: expected_tokens/(g c + 1) (theorem 3.8).
 
@@ -251,7 +263,9 @@ def speculation_speedup(acceptance, guesses, draft_time=0.0):
     return expected_tokens(acceptance, guesses) / (guesses * draft + 1)
 
 
-def speculation_operations(acceptance, guesses, draft_operations=0.0):
+def speculation_operations(
+    acceptance: Number, guesses: Number, draft_operations: Number = 0.0
+) -> Value:
     """How many times more FLOP a token costs, `draft_operations` being those of a drafted token
     over those of the model: (g c + g + 1)/expected_tokens (theorem 3.11)."""
     draft = number("draft_operations", draft_operations, "of a token", least=0)
@@ -262,7 +276,7 @@ def speculation_operations(acceptance, guesses, draft_operations=0.0):
 # What it costs
 
 
-def cost_per_million_tokens(price_per_hour, tokens_per_second):
+def cost_per_million_tokens(price_per_hour: Number, tokens_per_second: Number) -> Value:
     """Price of a million tokens, in the currency of `price_per_hour`, where the chips that it rents
     yield `tokens_per_second` together."""
     price = number("price_per_hour", price_per_hour, "currency/h", least=0)
@@ -270,7 +284,7 @@ def cost_per_million_tokens(price_per_hour, tokens_per_second):
     return price / (HOUR * rate) * 1e6
 
 
-def servers_needed(tokens, seconds, tokens_per_second):
+def servers_needed(tokens: Number, seconds: Number, tokens_per_second: Number) -> Value:
     """Servers, as a real number, that turn over `tokens` in `seconds` at `tokens_per_second`
     each."""
     tokens = number("tokens", tokens, "tokens", least=0)
@@ -278,7 +292,7 @@ def servers_needed(tokens, seconds, tokens_per_second):
     return tokens / number("seconds", seconds, "s", above=0) / each
 
 
-def reading_rate(words_per_minute, tokens_per_word=1.5):
+def reading_rate(words_per_minute: Number, tokens_per_word: Number = 1.5) -> Value:
     """Tokens a second that a reader takes in: faster need no model be for one user."""
     words = number("words_per_minute", words_per_minute, "words/min", least=0)
     return words * number("tokens_per_word", tokens_per_word, "tokens", above=0) / 60

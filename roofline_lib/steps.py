@@ -5,15 +5,19 @@ a few microseconds each, and every one of them pays for its launch: in a sweep o
 alone was 42 % under the measured step, the forecast with one launch constant within 6 %.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from roofline_lib.arguments import number, plain, short, switch
+from roofline_lib.arguments import Number, Value, number, plain, short, switch
 from roofline_lib.layers import LatentAttention
+from roofline_lib.machines import Machine
 from roofline_lib.model import Work, time_in_sequence
-from roofline_lib.transformer import as_transformer
+from roofline_lib.transformer import Transformer, as_transformer
 
 
 @dataclass(frozen=True)
@@ -21,24 +25,31 @@ class StepTime:
     """Seconds of a step by where they go: `work_time` under the roof, `transfer_time` between
     chips, `launch_time` to start kernels. Arrays where the works have arrays."""
 
-    work_time: float
-    transfer_time: float
-    launch_time: float
+    work_time: Value
+    transfer_time: Value
+    launch_time: Value
 
     @property
-    def bound(self):
+    def bound(self) -> Value:
         """Seconds at least: kernels follow one another, and transfers hide behind them entirely, or
         they behind the transfers. No launches."""
         return plain(np.maximum(self.work_time, self.transfer_time))
 
     @property
-    def forecast(self):
+    def forecast(self) -> Value:
         """Seconds as forecast: nothing hides, every kernel pays for its launch. No bound: a step
         may be faster where work overlaps, and slower where kernels miss their roof."""
         return plain(self.work_time + self.transfer_time + self.launch_time)
 
 
-def step_time(works, machine, precision, kernels=0, per_kernel=0.0, transfers=()) -> StepTime:
+def step_time(
+    works: Iterable[Work] | Mapping[str, Work],
+    machine: Machine | str,
+    precision: str,
+    kernels: Number = 0,
+    per_kernel: Number = 0.0,
+    transfers: Iterable[Any] = (),
+) -> StepTime:
     """The StepTime of works that follow one another on a machine (or its name), at the peak of
     `precision`.
 
@@ -73,7 +84,7 @@ _ROUTING = 6  # softmax, top-k, sort, gather, weigh, scatter
 _OUTSIDE = 4  # embedding, last norm, logits, the next token
 
 
-def kernels_per_step(model, *, fused=False) -> int:
+def kernels_per_step(model: Transformer | str, *, fused: bool = False) -> int:
     """How many kernels a decode step of a model (or its name) launches: **an estimate** from the
     architecture, not a count.
 

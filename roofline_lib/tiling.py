@@ -5,16 +5,32 @@ I/O bound: Hong and Kung, 1981, doi:10.1145/800076.802486; its constant: Smith a
 arXiv:1702.02017.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from roofline_lib.arguments import number, plain, size
+from roofline_lib.arguments import Number, Value, number, plain, size
 from roofline_lib.model import Work
 from roofline_lib.precisions import bytes_of, bytes_per_element, widths
 
+# The side of a square tile, or (tile_m, tile_n); elements.
+Tile = Number | tuple[Number, Number]
 
-def tiled_gemm(m, n, k, tile, precision="fp32", *, a=None, b=None, c=None):
+
+def tiled_gemm(
+    m: Number,
+    n: Number,
+    k: Number,
+    tile: Tile,
+    precision: str = "fp32",
+    *,
+    a: str | None = None,
+    b: str | None = None,
+    c: str | None = None,
+) -> Work:
     """Work of C[m, n] = A @ B by output tiles, at the tile's own memory level.
 
     `tile` is b, or (tile_m, tile_n) (elements); arrays broadcast. A is read once for each column of
@@ -31,14 +47,14 @@ def tiled_gemm(m, n, k, tile, precision="fp32", *, a=None, b=None, c=None):
     )
 
 
-def naive_gemm(m, n, k, precision="fp32"):
+def naive_gemm(m: Number, n: Number, k: Number, precision: str = "fp32") -> Work:
     """Work of three plain loops with nothing kept: two operands fetched for each multiply-add, C
     written once in the end."""
     m, n, k = size("m", m), size("n", n), size("k", k)
     return Work(2 * m * n * k, bytes_per_element(precision) * (2 * m * n * k + m * n))
 
 
-def io_lower_bound(m, n, k, fast_elements):
+def io_lower_bound(m: Number, n: Number, k: Number, fast_elements: Number) -> Value:
     """Elements that any schedule must move when fast memory holds `fast_elements`: max(mk + kn +
     mn, 2mnk/sqrt(S) - 2S)."""
     m, n, k, fast = (
@@ -50,7 +66,14 @@ def io_lower_bound(m, n, k, fast_elements):
     return plain(np.maximum(m * k + k * n + m * n, 2 * m * n * k / np.sqrt(fast) - 2 * fast))
 
 
-def tile_memory(tile, precision="fp32", *, sums=None, tile_k=None, buffers=2):
+def tile_memory(
+    tile: Tile,
+    precision: str = "fp32",
+    *,
+    sums: str | None = None,
+    tile_k: Number | None = None,
+    buffers: Number = 2,
+) -> Value:
     """Bytes of fast memory that one output tile needs.
 
     Without `tile_k`: the tile of C with one column of A and one row of B, (tile_m tile_n + tile_m +
@@ -67,20 +90,20 @@ def tile_memory(tile, precision="fp32", *, sums=None, tile_k=None, buffers=2):
     return tile_m * tile_n * s_sums + buffers * (tile_m + tile_n) * size("tile_k", tile_k) * s
 
 
-def tile_count(m, n, tile):
+def tile_count(m: Number, n: Number, tile: Tile) -> Value:
     """Output tiles that cover an m x n matrix."""
     tile_m, tile_n = _sides(tile)
     return plain(np.ceil(size("m", m) / tile_m) * np.ceil(size("n", n) / tile_n))
 
 
-def tile_efficiency(m, n, tile):
+def tile_efficiency(m: Number, n: Number, tile: Tile) -> Value:
     """Share (0 to 1) of the tiles' area that lies inside the m x n matrix: the rest is padding,
     computed in vain."""
     tile_m, tile_n = _sides(tile)
     return size("m", m) * size("n", n) / (tile_count(m, n, tile) * tile_m * tile_n)
 
 
-def wave_efficiency(tiles, units):
+def wave_efficiency(tiles: Number, units: Number) -> Value:
     """Share (0 to 1) of the units that are busy when `tiles` equal tiles run in waves of `units`:
     109 tiles on 108 units, 0.505."""
     tiles, units = size("tiles", tiles, "tiles"), size("units", units, "multiprocessors")
@@ -97,7 +120,9 @@ class CountedProduct:
     fast_bytes: int
 
 
-def counted_tiled_product(a, b, tile, tile_k=1):
+def counted_tiled_product(
+    a: np.ndarray, b: np.ndarray, tile: Tile, tile_k: int = 1
+) -> CountedProduct:
     """a @ b by tiles, each slice copied into `fast` before use; the bytes are summed from those
     copies, with no formula in it.
 
@@ -113,7 +138,8 @@ def counted_tiled_product(a, b, tile, tile_k=1):
         or not a.size * b.size
     ):
         raise ValueError(
-            f"a and b must be [m, k] and [k, n] of numbers of one dtype; got {a.shape} {a.dtype} and {b.shape} {b.dtype}"
+            "a and b must be [m, k] and [k, n] of numbers of one dtype; "
+            f"got {a.shape} {a.dtype} and {b.shape} {b.dtype}"
         )
     (m, k), n = a.shape, b.shape[1]
     tile_m, tile_n = (int(side) for side in _sides(tile, single=True))
@@ -133,7 +159,7 @@ def counted_tiled_product(a, b, tile, tile_k=1):
     return CountedProduct(product, moved, held)
 
 
-def _sides(tile, single=False):
+def _sides(tile: Tile, single: bool = False) -> tuple[Any, Any]:
     """(tile_m, tile_n) of a tile given as b or as a pair; a numpy array is many square tiles."""
     if isinstance(tile, tuple | list):
         if len(tile) != 2:

@@ -5,15 +5,21 @@ arXiv:2205.05198, whose 34 bytes hold two dropout masks that are not counted her
 parameter, bf16 with Adam: Rajbhandari and others, 2019, arXiv:1910.02054.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
 
-from roofline_lib.arguments import number, plain, size, unknown
+from roofline_lib.arguments import Number, Value, number, plain, size, unknown
 from roofline_lib.collectives import Transfer, send
+from roofline_lib.links import Link
+from roofline_lib.machines import Machine
 from roofline_lib.model import Work, time_in_sequence
 from roofline_lib.operators import gemm
 from roofline_lib.parallel import (
+    Parallel,
     as_parallel,
     chip_model,
     chip_parameters,
@@ -25,13 +31,13 @@ from roofline_lib.parallel import (
     share_of,
     zero_stage,
 )
-from roofline_lib.transformer import as_transformer
+from roofline_lib.transformer import Transformer, as_transformer
 
 KEEP = ("everything", "no scores", "layer inputs")
 _WIDTH = 2  # bytes of an activation, a weight and a gradient: bf16
 
 
-def training_flops(parameters, tokens):
+def training_flops(parameters: Number, tokens: Number) -> Value:
     """FLOP of training on `tokens` tokens: 6 a parameter and token, 2 forward and 4 backward;
     attention's own products left out."""
     return (
@@ -49,10 +55,10 @@ class TrainingMemory:
     weights: float
     gradients: float
     optimizer: float
-    activations: float
+    activations: Value
 
     @property
-    def total(self):
+    def total(self) -> Value:
         """All four together (byte)."""
         return sum(getattr(self, part.name) for part in fields(self))
 
@@ -73,7 +79,9 @@ def zero_memory(parameters: float, ranks: int, zero: int) -> TrainingMemory:
     )
 
 
-def training_memory(model, micro_batch, tokens, keep="no scores"):
+def training_memory(
+    model: Transformer | str, micro_batch: Number, tokens: Number, keep: str = "no scores"
+) -> TrainingMemory:
     """The TrainingMemory of a micro-batch of sequences, `tokens` tokens each. `model` is a
     Transformer or the name of one.
 
@@ -81,16 +89,17 @@ def training_memory(model, micro_batch, tokens, keep="no scores"):
     (attention's T x T matrices are recomputed, as FlashAttention does), "layer inputs" (all else is
     recomputed, one more forward pass). UnknownName for any other.
     """
-    model, keep, tokens = as_transformer(model), _keep(keep), size("tokens", tokens, "tokens")
+    model, keep = as_transformer(model), _keep(keep)
+    tokens = size("tokens", tokens, "tokens")
     rows = size("micro_batch", micro_batch, "sequences") * tokens
     if keep == "layer inputs":
-        layers = model.layers * model.d_model
+        numbers_a_row: Value = model.layers * model.d_model
     else:
         queries, values = model.heads * model.head_dim, model.kv_heads * model.head_dim
         ffn = model.experts_per_token * (3 if model.gated else 2) * model.d_ff
         # before and after the softmax
         scores = 2 * model.heads * tokens if keep == "everything" else 0
-        layers = model.layers * (
+        numbers_a_row = model.layers * (
             2 * model.d_model
             + model.d_model
             + queries
@@ -105,13 +114,20 @@ def training_memory(model, micro_batch, tokens, keep="no scores"):
         _WIDTH * parameters,
         _WIDTH * parameters,
         12.0 * parameters,
-        _WIDTH * rows * (layers + model.vocab),
+        _WIDTH * rows * (numbers_a_row + model.vocab),
     )
 
 
 def training_step(
-    model, micro_batch, tokens, accumulation=1, keep="no scores", *, parallel=None, link=None
-):
+    model: Transformer | str,
+    micro_batch: Number,
+    tokens: Number,
+    accumulation: Number = 1,
+    keep: str = "no scores",
+    *,
+    parallel: Parallel | None = None,
+    link: Link | str | Mapping | None = None,
+) -> dict[str, Work] | ParallelTraining:
     """dict[str, Work] of one step: `accumulation` micro-batches forward and backward in bf16, then
     Adam over all parameters. `model` is a Transformer or the name of one.
 
@@ -155,11 +171,11 @@ class ParallelTraining:
         """Seconds of all transfers of one chip, one after another. ValueError without a link."""
         return sum(transfer.time for transfer in self.transfers.values())
 
-    def work_time(self, machine, precision: str) -> float:
+    def work_time(self, machine: Machine | str, precision: str) -> float:
         """Seconds at least for the chip's Works, the pipeline's idle time included."""
         return (1 + self.bubble) * time_in_sequence(self.works.values(), machine, precision)
 
-    def time(self, machine, precision: str) -> float:
+    def time(self, machine: Machine | str, precision: str) -> float:
         """Seconds of the step with nothing overlapped: work and transfers one after another."""
         return self.work_time(machine, precision) + self.transfer_time
 

@@ -6,13 +6,15 @@ feed-forward networks cost stands in layers.py.
 """
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from importlib import resources
+from os import PathLike
 
 import numpy as np
 
-from roofline_lib.arguments import name_key, number, short, size, switch, unknown
+from roofline_lib.arguments import Number, Value, name_key, number, short, size, switch, unknown
 from roofline_lib.configs import config_fields
 from roofline_lib.layers import (
     FeedForward,
@@ -23,9 +25,10 @@ from roofline_lib.layers import (
     norm_pass,
     weight_precisions,
 )
+from roofline_lib.links import Link
 from roofline_lib.model import Work
 from roofline_lib.operators import elementwise, layer_norm, rms_norm
-from roofline_lib.parallel import ParallelStep, spread
+from roofline_lib.parallel import Parallel, ParallelStep, spread
 from roofline_lib.precisions import bytes_of, bytes_per_element
 
 
@@ -133,7 +136,7 @@ class Transformer:
                 raise ValueError(f"{name} must be at most {whole} ({most}); got {value}")
 
     @classmethod
-    def from_config(cls, source) -> "Transformer":
+    def from_config(cls, source: str | PathLike | Mapping) -> "Transformer":
         """The Transformer that a Hugging Face `config.json` describes: a path to one, or the dict.
 
         Keys that are missing take the defaults of the model's own class. ValueError, which names
@@ -251,7 +254,7 @@ class Transformer:
     def _router(self):
         return Matrix("router", self.d_model, self.experts)
 
-    def weight_bytes(self, weights="bf16") -> float:
+    def weight_bytes(self, weights: str | Mapping[str, str] = "bf16") -> float:
         """Bytes of all parameters, in one precision or in one for each group:
         `{"experts": "mxfp4", "other": "bf16"}`."""
         precisions = weight_precisions(weights)
@@ -260,12 +263,12 @@ class Transformer:
             for group, count in self.parameters_by_group.items()
         )
 
-    def kv_bytes_per_token(self, precision="bf16") -> float:
+    def kv_bytes_per_token(self, precision: str = "bf16") -> float:
         """Bytes that one token adds to the KV cache over all layers: 2 layers kv_heads head_dim s;
         with MLA the latent instead. Layers with a window forget as much once it is full."""
         return self.layers * self.attention.cached_numbers * bytes_per_element(precision)
 
-    def kv_bytes(self, batch, context, precision="bf16"):
+    def kv_bytes(self, batch: Number, context: Number, precision: str = "bf16") -> Value:
         """Bytes that the KV cache holds for `batch` sequences of `context` tokens each: layers with
         a window hold the last `window` tokens only."""
         batch, context = size("batch", batch, "sequences"), size("context", context, "tokens")
@@ -280,16 +283,16 @@ class Transformer:
 
     def prefill(
         self,
-        batch,
-        tokens,
+        batch: Number,
+        tokens: Number,
         *,
-        cached=0,
-        weights="bf16",
-        kv="bf16",
-        activations="bf16",
-        elementwise=False,
-        parallel=None,
-        link=None,
+        cached: Number = 0,
+        weights: str | Mapping[str, str] = "bf16",
+        kv: str = "bf16",
+        activations: str = "bf16",
+        elementwise: bool = False,
+        parallel: Parallel | None = None,
+        link: Link | str | Mapping | None = None,
     ) -> dict[str, Work] | ParallelStep:
         """dict[str, Work] of a pass over `tokens` new tokens of each of `batch` prompts, of which
         `cached` tokens each lie in the KV cache already: a shared prefix, or earlier chunks.
@@ -312,16 +315,16 @@ class Transformer:
 
     def decode(
         self,
-        batch,
-        context,
+        batch: Number,
+        context: Number,
         *,
-        queries=1,
-        weights="bf16",
-        kv="bf16",
-        activations="bf16",
-        elementwise=False,
-        parallel=None,
-        link=None,
+        queries: Number = 1,
+        weights: str | Mapping[str, str] = "bf16",
+        kv: str = "bf16",
+        activations: str = "bf16",
+        elementwise: bool = False,
+        parallel: Parallel | None = None,
+        link: Link | str | Mapping | None = None,
     ) -> dict[str, Work] | ParallelStep:
         """dict[str, Work] of one step that gives each of `batch` sequences `queries` new tokens;
         `context` counts all keys, the new tokens' own among them. Several queries are what
@@ -409,7 +412,7 @@ def _pass(batch, queries, context, weights, kv, activations, decoding):
     return Pass(batch, queries, context, weight_precisions(weights), kv, activations, decoding)
 
 
-def transformer(name):
+def transformer(name: str) -> Transformer:
     """The preset of that name; case, spaces and hyphens do not matter. UnknownName lists the
     nearest."""
     known = {name_key(preset): preset for preset in _presets()}
@@ -418,7 +421,7 @@ def transformer(name):
     return _presets()[known[name_key(name)]]
 
 
-def as_transformer(given):
+def as_transformer(given: object) -> Transformer:
     """A Transformer as it is, or the preset of that name."""
     if isinstance(given, Transformer):
         return given
@@ -427,12 +430,12 @@ def as_transformer(given):
     raise ValueError(f"model must be a Transformer or the name of one; got {short(given)}")
 
 
-def transformers():
+def transformers() -> list[str]:
     """The names of the presets."""
     return list(_presets())
 
 
-def decode_tokens_per_second(bytes_per_step, bandwidth, batch=1):
+def decode_tokens_per_second(bytes_per_step: Number, bandwidth: Number, batch: Number = 1) -> Value:
     """Tokens/s at most when each step, one token for each of `batch` sequences, reads
     `bytes_per_step` (byte) at `bandwidth` (byte/s)."""
     step = number("bytes_per_step", bytes_per_step, "byte", above=0) / number(

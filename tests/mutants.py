@@ -209,9 +209,9 @@ BREAKS = {
         ('above=0) / 60\n', 'above=0)\n'),
     ],
     "peaks": [
-        ("clock, flops_per_lane=2):\n    \"\"\"FLOP/s", "clock, flops_per_lane=1):\n    \"\"\"FLOP/s"),
+        ("clock: Number, flops_per_lane: Number = 2) -> Value", "clock: Number, flops_per_lane: Number = 1) -> Value"),
         ("* bits / 8", "* bits / 4"),
-        ("bus_bits, transfers_per_clock=2", "bus_bits, transfers_per_clock=1"),
+        ("transfers_per_clock: Number = 2", "transfers_per_clock: Number = 1"),
         ("above=0) / _per_cycle", "above=0) * _per_cycle"),
     ],
     "links": [

@@ -1,13 +1,17 @@
 """Numbers in and out of words."""
 
 import math
+import os
+import subprocess
+import sys
 
 import pytest
+from harness.repository import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
 from roofline_lib.arguments import UnknownName, unknown
-from roofline_lib.quantities import parse_quantity, quantity, significant
+from roofline_lib.quantities import parse_quantity, plural, quantity, significant
 
 PREFIXED = ("byte", "byte/s", "FLOP", "FLOP/s", "s", "Hz", "token/s", "W")
 
@@ -158,3 +162,33 @@ def test_unknown_names():
     assert str(few) == "colour 'rde' is not known; choose one of red, blue"
     assert "; nearest: A101 X; choose" in str(many) and str(many).endswith("A119 X")
     assert len(str(unknown("colour", "x" * 10_000, ["red"]))) < 200
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [
+        ("utf-8", "33.4 µs"),
+        ("cp1252", "33.4 µs"),
+        ("cp437", "33.4 µs"),
+        ("latin-1", "33.4 µs"),
+        ("cp932", "33.4 us"),
+        ("gbk", "33.4 us"),
+        ("ascii", "33.4 us"),
+    ],
+)
+def test_a_bound_prints_on_any_console(encoding, words):
+    """Some consoles have no µ; the text read back is the same quantity."""
+    work = "rl.Work(1, 2e12 * 33.4e-6)"
+    code = f"import roofline_lib as rl; print(rl.bound({work}, 'house chip', 'bf16'))"
+    printed = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONIOENCODING": encoding, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=True,
+    ).stdout.decode(encoding)
+    assert words in printed and parse_quantity(words)[0] == pytest.approx(33.4e-6)
+
+
+def test_plurals():
+    counts = [plural(count, "lane") for count in (0, 1, 2, 1024)]
+    assert counts == ["0 lanes", "1 lane", "2 lanes", "1,024 lanes"]
