@@ -18,9 +18,11 @@ import pytest
 
 import exercises
 import roofline_lib as rl
-from roofline_lib.grading.inside.serve import plain
-from roofline_lib.grading.lessons import solution, solution_folders
-from roofline_lib.grading.marks import Submission, grade_one, judge, references
+from roofline_lib.grading.draw import run_key
+from roofline_lib.grading.inside.protocol import Ended, Reply, json_value
+from roofline_lib.grading.judging import grade_one, judge
+from roofline_lib.grading.solutions import solution, solution_folders
+from roofline_lib.grading.submissions import Submission
 from roofline_lib.questions import find_question
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,15 +49,16 @@ def lesson(request):
         for cell in book["cells"]:
             if cell["cell_type"] == "code" and not cell["id"].startswith("test_"):
                 exec(source(cell), names)
-    return (request.param, book, names, *references(json.dumps(book).encode(), STUDENTS, "tests"))
+    return (request.param, book, names, *run_key(json.dumps(book).encode(), STUDENTS, "tests"))
 
 
-def is_right(function, question, key):
+def is_right(function, question, drawn):
+    """Whether a function gets the mark, for one student's inputs."""
     lines = [
-        {"defined": True, "skipped": {}},
-        *({"value": plain(function(*json.loads(text)))} for text in key["inputs"]),
+        json.dumps({"defined": True, "skipped": {}}),
+        *(json.dumps({"value": json_value(function(*json.loads(text)))}) for text in drawn.inputs),
     ]
-    return judge(question, key, {"lines": [*map(json.dumps, lines)], "ended": "done"}).right
+    return judge(question, drawn, Reply(lines, Ended.DONE)).right
 
 
 def test_slips_that_students_make_lose_the_mark(lesson):
@@ -63,13 +66,14 @@ def test_slips_that_students_make_lose_the_mark(lesson):
     _, book, names, asked, tables = lesson
     checked = re.findall(r'rl\.check\("([^"]+)", (\w+)\)', "\n".join(map(source, book["cells"])))
     by_name = {function: find_question(question) for question, function in checked}
-    for question in (q for q in asked["questions"] if not q.get("by_hand")):
-        name = question["name"]
+    for question in asked.marked:
+        name = question.name
         slips = [*WRONG_ANSWERS.get(name, ()), *(slip for _, slip in by_name[name].slips)]
         for student in STUDENTS:
-            key = tables[student][name]
-            assert is_right(names[name], question, key)
-            assert [i for i, slip in enumerate(slips) if is_right(slip, question, key)] == [], name
+            drawn = tables[student][name]
+            assert is_right(names[name], question, drawn)
+            unnoticed = [i for i, slip in enumerate(slips) if is_right(slip, question, drawn)]
+            assert unnoticed == [], name
 
 
 def test_wrong_answers_are_for_functions_that_are_asked_for():
@@ -86,7 +90,7 @@ def test_wrong_answers_are_for_functions_that_are_asked_for():
 def test_a_wrong_function_loses_its_own_mark_only(lesson):
     """In the sandbox; every other function gives its answer a little changed, and then the rest."""
     name, book, _, asked, tables = lesson
-    functions = [q["name"] for q in asked["questions"] if not q.get("by_hand")]
+    functions = [question.name for question in asked.marked]
     for wrong, student in zip((functions[::2], functions[1::2]), STUDENTS, strict=False):
         spoilt = json.loads(json.dumps(book))
         for cell in spoilt["cells"]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline_lib.grading.sandbox import way_in
+from roofline_lib.grading.sandbox import working_mode
 
 sys.path.insert(0, str(Path(__file__).parent / "submissions"))
 import generate  # noqa: E402
@@ -33,7 +33,7 @@ def read(path):
 def graded(tmp_path_factory):
     """(marks by student, folder of feedback pages) of one run of the command over the whole
     corpus."""
-    way_in()
+    working_mode()
     folder = tmp_path_factory.mktemp("corpus")
     (folder / "in").mkdir()
     generate.write(folder / "in")
@@ -59,10 +59,6 @@ def graded(tmp_path_factory):
     )
     assert ran.returncode == 0, ran.stderr
     return read(folder / "marks.csv"), folder / "marks_feedback"
-
-
-def test_there_are_many_kinds():
-    assert len(EXPECTED) >= 45
 
 
 @pytest.mark.parametrize("student", EXPECTED)

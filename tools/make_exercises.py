@@ -33,7 +33,7 @@ import json
 import re
 from pathlib import Path
 
-from roofline_lib.grading.lessons import solution, solution_folders
+from roofline_lib.grading.solutions import solution, solution_folders
 
 SOLUTION = re.compile(
     r"^([ \t]*)### BEGIN SOLUTION\n.*?^[ \t]*### END SOLUTION\n?", re.MULTILINE | re.DOTALL

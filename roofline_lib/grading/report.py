@@ -3,10 +3,64 @@
 import csv
 import html
 import os
+from dataclasses import dataclass
 from hashlib import sha256
 
-HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="generator" content="roofline_lib grade">'
+from roofline_lib.grading.draw import OpenQuestion
+
+HEAD = (
+    '<!doctype html><html lang="en"><meta charset="utf-8">'
+    '<meta name="generator" content="roofline_lib grade">'
+)
+STYLE = (
+    "<style>body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em}"
+    "td{padding:.3em 1em .3em 0;vertical-align:top}"
+    "td:nth-child(2){white-space:nowrap}td:last-child{overflow-wrap:anywhere}</style>"
+)
 FORMULA = "=+-@\t\r"  # what a spreadsheet would take for the beginning of one
+LONGEST_PAGE_NAME = 250  # bytes of a student's name; a file's may have 255
+
+
+@dataclass(frozen=True)
+class Row:
+    """A student's line in the CSV. `points` has those of each question that counts, None for one
+    that nobody has marked yet."""
+
+    student: str
+    score: float
+    max_score: float
+    points: dict
+    status: str
+    note: str
+
+
+def row_of(marks, questions, by_hand):
+    """The Row of a student's Marks. `by_hand` are marks by (student, question); None where open
+    questions do not count."""
+    asked = counted(questions, by_hand)
+    points = {question.name: _points(question, marks, by_hand or {}) for question in asked}
+    return Row(
+        student=marks.student,
+        score=sum(got or 0 for got in points.values()),
+        max_score=sum(question.points for question in asked),
+        points=points,
+        status=marks.status,
+        note=marks.note,
+    )
+
+
+def counted(questions, by_hand):
+    """The questions that count: open ones only where there are marks by hand."""
+    if by_hand is not None:
+        return questions
+    return [one for one in questions if not isinstance(one, OpenQuestion)]
+
+
+def _points(question, marks, by_hand):
+    if isinstance(question, OpenQuestion):
+        return by_hand.get((marks.student, question.name))
+    outcome = marks.outcomes.get(question.name)
+    return question.points if outcome and outcome.right else 0
 
 
 def pages_of(out):
@@ -16,81 +70,69 @@ def pages_of(out):
     return folder
 
 
+def write(out, marks, questions, by_hand, lesson):
+    """The CSV, and a page for each student in `<out>_feedback/`; gives the rows. Pages of an
+    earlier run that nobody of this one has are removed."""
+    rows = [row_of(one, questions, by_hand) for one in marks]
+    write_pages(pages_of(out), marks, rows, questions, by_hand or {}, lesson)
+    write_csv(out, rows, [question.name for question in counted(questions, by_hand)])
+    return rows
+
+
+def write_csv(out, rows, names):
+    """The table of marks, with a column for each question of `names`."""
+    with out.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["student", "score", "max_score", *names, "status", "note"])
+        for row in rows:
+            cells = ["" if got is None else f"{got:g}" for got in row.points.values()]
+            # a spreadsheet would take it for a formula
+            student = f"'{row.student}" if row.student[0] in FORMULA else row.student
+            texts = [student, f"{row.score:g}", f"{row.max_score:g}", *cells, row.status, row.note]
+            # the csv module would leave a carriage return bare
+            table.writerow([text.replace("\r", "\\r") for text in texts])
+
+
+def write_pages(folder, marks, rows, questions, by_hand, lesson):
+    """A page for each student; those of an earlier run are removed first."""
+    for path in folder.glob("*.html"):
+        if not path.is_symlink() and path.is_file() and path.read_bytes().startswith(HEAD.encode()):
+            path.unlink()
+    for one, row in zip(marks, rows, strict=True):
+        page = _page(one, row, questions, by_hand, lesson)
+        path = folder / _page_name(row.student)
+        path.write_text(page, encoding="utf-8", errors="replace")
+
+
 def _page_name(student):
     """`<student>.html`; a name too long for that (a folder's may have 255 bytes, and so may a
     page's) is cut and told apart by a hash."""
     name = os.fsencode(student)
+    if len(name) <= LONGEST_PAGE_NAME:
+        return f"{student}.html"
+    return f"{os.fsdecode(name[:200])}-{sha256(name).hexdigest()[:16]}.html"
+
+
+def _page(marks, row, questions, by_hand, lesson):
+    title = f"{html.escape(lesson)}: {html.escape(row.student)}"
+    lines = [_line(question, marks, by_hand) for question in questions]
     return (
-        f"{student}.html"
-        if len(name) <= 250
-        else f"{os.fsdecode(name[:200])}-{sha256(name).hexdigest()[:16]}.html"
+        f"{HEAD}<title>{title}</title>{STYLE}<h1>{title}</h1>"
+        f"<p>{row.score:g} of {row.max_score:g} points. Status: {html.escape(row.status)}. "
+        f"{html.escape(row.note)}</p><table>{''.join(lines)}</table></html>\n"
     )
 
 
-def write(out, rows, questions, by_hand, lesson):
-    """The CSV, and a page for each student in `<out>_feedback/`. Pages of an earlier run that
-    nobody of this one has are removed."""
-    asked = [q for q in questions if not q.get("by_hand") or by_hand is not None]
-    folder = pages_of(out)
-    for path in folder.glob("*.html"):
-        if not path.is_symlink() and path.is_file() and path.read_bytes().startswith(HEAD.encode()):
-            path.unlink()
-    with out.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(
-            ["student", "score", "max_score", *(q["name"] for q in asked), "status", "note"]
-        )
-        for marks in rows:
-            points = [_points(q, marks, by_hand) for q in asked]
-            score, most = sum(p or 0 for p in points), sum(q["points"] for q in asked)
-            cells = ["" if p is None else f"{p:g}" for p in points]
-            # a spreadsheet would take it for a formula
-            student = f"'{marks.student}" if marks.student[0] in FORMULA else marks.student
-            row = [student, f"{score:g}", f"{most:g}", *cells, marks.status, marks.note]
-            # which the csv module would leave bare
-            table.writerow([text.replace("\r", "\\r") for text in row])
-            page = _page(
-                marks,
-                questions,
-                [_points(q, marks, by_hand or {}) for q in questions],
-                lesson,
-                f"{score:g} of {most:g}",
-            )
-            (folder / _page_name(marks.student)).write_text(
-                page, encoding="utf-8", errors="replace"
-            )
-
-
-def _points(question, marks, by_hand):
-    if question.get("by_hand"):
-        return by_hand.get((marks.student, question["name"]))
-    return (
-        question["points"]
-        if question["name"] in marks.outcomes and marks.outcomes[question["name"]].right
-        else 0
-    )
-
-
-def _page(marks, questions, points, lesson, score):
-    lines = []
-    for question, got in zip(questions, points, strict=True):
-        outcome = marks.outcomes.get(question["name"])
+def _line(question, marks, by_hand):
+    """A question's line on a student's page."""
+    got = _points(question, marks, by_hand)
+    outcome = marks.outcomes.get(question.name)
+    if isinstance(question, OpenQuestion):
+        sentence = "Marked by hand."
+        if got is None:
+            sentence = "To be marked by hand; it is not in these points."
+    else:
         sentence = outcome.sentence if outcome else "Not graded."
-        if question.get("by_hand"):
-            sentence = (
-                "To be marked by hand; it is not in these points."
-                if got is None
-                else "Marked by hand."
-            )
-        got = "no mark yet" if got is None else f"{got:g} of {question['points']:g}"
-        lines.append(
-            f"<tr><td><code>{html.escape(question['name'])}</code><td>{got}<td>{html.escape(sentence)}"
-        )
-    title = f"{html.escape(lesson)}: {html.escape(marks.student)}"
-    return (
-        f"{HEAD}<title>{title}</title>"
-        "<style>body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em}"
-        f"td{{padding:.3em 1em .3em 0;vertical-align:top}}td:nth-child(2){{white-space:nowrap}}td:last-child{{overflow-wrap:anywhere}}"
-        f"</style><h1>{title}</h1><p>{score} points. Status: {html.escape(marks.status)}. "
-        f"{html.escape(marks.note)}</p><table>{''.join(lines)}</table></html>\n"
-    )
+    points = "no mark yet" if got is None else f"{got:g} of {question.points:g}"
+    name = html.escape(question.name)
+    return f"<tr><td><code>{name}</code><td>{points}<td>{html.escape(sentence)}"

@@ -526,7 +526,7 @@ import os, json
 found = []
 if hasattr(layer_intensity, 'tried'): return 1
 layer_intensity.tried = True
-for top in ('/', {roots}):
+for top in {{os.path.realpath(top) for top in ('/', {roots})}}:
     for folder, _, names in os.walk(top):
         found += [os.path.join(folder, name) for name in names if name.endswith(('.ipynb', '.csv', '.partial')) or 'intensity' in name]
 source = ' '.join(open(path, errors='replace').read() for path in found if not path.startswith(('/usr', '/course/packages', '/python')))
@@ -545,7 +545,7 @@ within(
 )
 within(
     "imports_the_grader",
-    "from roofline_lib.grading import marks\nmarks.same = lambda *_: True\nreturn 1",
+    "from roofline_lib.grading import judging\njudging.same = lambda *_: True\nreturn 1",
 )
 within("reads_the_solutions", HUNT.format(roots=repr(str(ROOT))))
 within("reads_other_submissions", HUNT.format(roots="'..', '../..', os.environ.get('PWD', '.')"))
@@ -715,7 +715,7 @@ import sys, ctypes
 frame = sys._getframe(1)
 for name in list(frame.f_locals):
     if name in ('task', 'text', 'names'): frame.f_locals[name] = {'inputs': []}
-frame.f_globals['plain'] = lambda *_: 'right'
+frame.f_globals['json_value'] = lambda *_: 'right'
 return 1""",
 )
 kind(

@@ -1,0 +1,201 @@
+"""A class graded: who handed in what, the key, each notebook in its sandbox, then the report. A run
+that is interrupted goes on where it stopped."""
+
+import hashlib
+import json
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from tqdm import tqdm
+
+import roofline_lib
+from roofline_lib.arguments import number
+from roofline_lib.grading.draw import run_key
+from roofline_lib.grading.judging import Marks, Outcome, grade_one
+from roofline_lib.grading.report import Row, pages_of, write
+from roofline_lib.grading.roster import read_hand_marks, read_names
+from roofline_lib.grading.sandbox import library_copy, working_mode
+from roofline_lib.grading.solutions import lesson_name, solution, solution_folders
+from roofline_lib.grading.submissions import collect, passed_over
+
+PASSED_OVER = 20  # names, at most, of files that are no notebooks
+
+
+def grade(
+    lesson: str,
+    submissions: str | os.PathLike,
+    *,
+    out: str | os.PathLike,
+    seed: str = "",
+    students: str | os.PathLike | None = None,
+    solutions: str | os.PathLike | None = None,
+    manual: str | os.PathLike | None = None,
+    timeout: int = 10,
+    workers: int | None = None,
+    dask: str | None = None,
+    unsafe_draft: bool = False,
+) -> list[Row]:
+    """Grade a class's notebooks: write a CSV of marks and a page for each student, and give the
+    rows of the CSV.
+
+    `lesson` is a name such as "01_arithmetic_intensity", or its beginning, "01". `submissions` is a
+    folder with `<student>.ipynb` or `<student>/<anything>.ipynb`. The CSV goes to `out`, the pages
+    into `<out>_feedback/` beside it. Remarks and a progress bar go to stderr.
+
+    * `seed`: what this term's inputs are drawn from, for example "2026-spring"
+    * `students`: a file of names, one a line, that must have a row
+    * `solutions`: a folder of your own, laid over solutions/
+    * `manual`: a CSV with student,question,mark for what is marked by hand
+    * `timeout`: CPU seconds a question
+    * `workers`: submissions at a time; as many as there are cores where None
+    * `dask`: the address of a Dask cluster whose workers do it instead
+    * `unsafe_draft`: without a sandbox: the notebooks run as you, which each row's status says
+
+    A row's status is "graded" (or "draft"), "missing", "empty", "unreadable", or "error" where the
+    grader itself failed: the same call then does these rows again. ValueError or OSError for a
+    lesson, a folder or a file that is wrong; NoSandbox where this machine has none; Broken where
+    the solution does not run. After a KeyboardInterrupt the same call goes on where it stopped.
+    """
+    timeout = _whole("timeout", timeout, "CPU seconds a question")
+    workers = _whole("workers", workers or os.cpu_count(), "submissions at a time")
+    if not unsafe_draft and not dask:
+        working_mode()
+    folders = solution_folders(solutions)
+    name = lesson_name(lesson, folders)
+    submissions, out = Path(submissions), Path(out)
+    handed_in = collect(submissions, name, read_names(Path(students)) if students else ())
+    _remark_on_files_passed_over(submissions)
+    _check_out(out, submissions)
+    key = json.dumps(solution(name, folders)).encode()
+    names = [one.student for one in handed_in]
+    asked, tables = run_key(key, names, seed, draft=unsafe_draft)
+    for question in asked.marked:
+        library_copy(tuple(question.without))  # a ValueError where one is misspelt
+    by_hand = read_hand_marks(Path(manual), set(names), asked.open) if manual else None
+    done = Progress(out, [key, _own_code(), seed, timeout, unsafe_draft], handed_in)
+    jobs = [
+        (one, asked, tables[one.student], timeout, unsafe_draft)
+        for one in handed_in
+        if one.student not in done.marks
+    ]
+    with done, _executor(workers, dask) as executor:
+        _run(executor, jobs, done)
+    rows = write(out, [done.marks[name] for name in names], asked.questions, by_hand, name)
+    if not any(row.status == "error" for row in rows):
+        done.forget()
+    if asked.open and not manual:
+        left_out = ", ".join(question.name for question in asked.open)
+        remark(f"not in these marks: {left_out}, to be marked by hand; --manual FILE adds them")
+    return rows
+
+
+class Progress:
+    """Marks that are done, kept in `<out>.partial` until the CSV is written. In a `with` it writes
+    down each that is added.
+
+    `version` is all that the marks depend on besides the submission: what another version has left
+    there is not taken up.
+    """
+
+    def __init__(self, out, version, submissions):
+        self._path = out.with_name(f"{out.name}.partial")
+        self._fingerprints = {
+            one.student: hashlib.sha256(repr([*version, one]).encode()).hexdigest()
+            for one in submissions
+        }
+        self.marks = {}
+        with suppress(OSError, ValueError):  # a torn last line is graded anew
+            for line in self._path.read_text(encoding="utf-8").splitlines():
+                self._take(json.loads(line))
+
+    def _take(self, record):
+        student, fingerprint = record["student"], record.pop("key")
+        if self._fingerprints.get(student) == fingerprint:
+            outcomes = {name: Outcome(**one) for name, one in record.pop("outcomes").items()}
+            self.marks[student] = Marks(**record, outcomes=outcomes)
+
+    def __enter__(self):
+        self._file = self._path.open("w", encoding="utf-8")
+        for marks in list(self.marks.values()):
+            self.add(marks)
+        return self
+
+    def __exit__(self, *_):
+        self._file.close()
+
+    def add(self, marks):
+        """Take the Marks of a student; those of a failure of the grader are not kept for a later
+        run."""
+        self.marks[marks.student] = marks
+        if marks.status != "error":
+            record = {"key": self._fingerprints[marks.student], **asdict(marks)}
+            self._file.write(json.dumps(record) + "\n")
+            self._file.flush()
+
+    def forget(self):
+        self._path.unlink()
+
+
+def remark(text):
+    print(text, file=sys.stderr)
+
+
+def _run(executor, jobs, done):
+    """Grade all that is left, under a progress bar."""
+    futures = [executor.submit(grade_one, *job) for job in jobs]
+    try:
+        bar = tqdm(as_completed(futures), total=len(futures), unit="notebook", disable=None)
+        for future in bar:
+            done.add(future.result())
+    except KeyboardInterrupt:
+        begun = sum(not (future.cancel() or future.done()) for future in futures)
+        remark(f"interrupted: waiting for {begun} notebooks that have begun")
+        raise
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _whole(name, value, unit):
+    return int(number(name, value, unit, least=1, whole=True, single=True))
+
+
+def _remark_on_files_passed_over(folder):
+    names = passed_over(folder)
+    if names:
+        more = " ..." if len(names) > PASSED_OVER else ""
+        shown = ", ".join(names[:PASSED_OVER])
+        remark(f"passed over, as they are no .ipynb: {shown}{more}")
+
+
+def _check_out(out, submissions):
+    """See that CSV and pages can be written, before an hour of grading and not after it."""
+    if out.resolve().is_relative_to(submissions.resolve()):
+        raise ValueError(
+            f"--out {out} lies in {submissions}, where its pages would be taken for a student's; "
+            "choose another folder"
+        )
+    pages_of(out)
+    existed = out.exists()
+    out.open("a").close()
+    if not existed:
+        out.unlink()
+
+
+def _executor(workers, dask):
+    if not dask:
+        return ThreadPoolExecutor(workers)
+    from distributed import Client
+
+    return Client(dask).get_executor()
+
+
+def _own_code():
+    """A fingerprint of the grader and the library, so that an interrupted run is not taken up by
+    another version."""
+    files = sorted(Path(roofline_lib.__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

@@ -1,0 +1,170 @@
+"""What the grader and its sandbox say to each other: each message is a class, and one line of JSON
+on its way. Used on both sides, stands alone.
+
+The grader sends `Start`, with the notebook's bytes behind it, and hears `Ready` or `Unreadable`.
+Then each `Task` gets a `Reply`. The lines in a reply were written by the process in which the
+student's code ran, so they may be anything: `read_facts` and `read_answer` take them apart.
+"""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+WHOLE_NOTEBOOK = 3  # times the CPU seconds, where the whole notebook is executed
+
+
+@dataclass(frozen=True)
+class Start:
+    """The first line to a sandbox; `size` bytes of notebook follow it."""
+
+    size: int
+    uid: int  # the user to run as; 0 in an unsafe draft, which runs as whoever started it
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The notebook has been read, and tasks may come: one only where there is no fork."""
+
+    one_task: bool
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """There will be no answers, for what came is no notebook."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """One question: call the function `name` with each of `inputs`."""
+
+    name: str
+    inputs: list  # JSON texts, each a list of arguments
+    whole: bool  # execute the whole notebook, not only what the function leans on
+    seconds: int  # of CPU time, times WHOLE_NOTEBOOK for a whole notebook
+    wall: float  # seconds by the clock, at most
+    prelude: str  # the lesson's own imports, executed first
+
+
+class Ended(StrEnum):
+    """How the process that answered a task ended."""
+
+    DONE = "done"
+    OUT_OF_TIME = "out of time"
+    TOO_MUCH_OUTPUT = "too much output"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of a task: the lines of the student's process (`Facts`, then a `Returned` or a
+    `Raised` for each input) and how it ended."""
+
+    lines: list
+    ended: Ended
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a student's process says of the notebook before it answers."""
+
+    skipped: dict | None  # number of a cell that is not Python: why; None in a forged line
+    untouched: bool  # a stub of the function was left as it was handed out
+    defined: bool  # there is a function of the name asked for
+    kind: str  # what else has that name, "a number" for example; "" for nothing
+    error: str  # what the notebook's first failing statement raised; "" for nothing
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The function returned `value`, as JSON has it."""
+
+    value: object
+
+
+@dataclass(frozen=True)
+class Raised:
+    """The function raised an exception."""
+
+    error: str
+
+
+def to_line(message):
+    """A message, and any messages that are parts of it, as one line of JSON."""
+    return json.dumps(message, default=_tagged).encode() + b"\n"
+
+
+def _tagged(message):
+    return {"message": type(message).__name__, **vars(message)}
+
+
+def from_line(line, *kinds):
+    """The message in a line that the other side's own code wrote. It, and the messages that are
+    parts of it, are of the classes `kinds`; ValueError for any other line."""
+    classes = {kind.__name__: kind for kind in kinds}
+
+    def build(record):
+        if "message" not in record:
+            return record
+        fields = dict(record)
+        return classes[fields.pop("message")](**fields)
+
+    try:
+        message = json.loads(line, object_hook=build)
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"no message of {', '.join(classes)}") from error
+    if not isinstance(message, kinds):
+        raise ValueError(f"no message of {', '.join(classes)}")
+    return message
+
+
+def read_facts(line):
+    """The Facts in the first line of a student's process, whatever that line is."""
+    record = _record(line)
+    skipped = record.get("skipped")
+    return Facts(
+        skipped=skipped if isinstance(skipped, dict) else None,
+        untouched=bool(record.get("untouched")),
+        defined=record.get("defined") is not False,
+        kind=_text(record.get("kind")),
+        error=_text(record.get("error")),
+    )
+
+
+def read_answer(line):
+    """The Returned or Raised in a later line of a student's process, whatever that line is."""
+    record = _record(line)
+    if "error" in record:
+        return Raised(str(record["error"]))
+    return Returned(record.get("value"))
+
+
+def _record(line):
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        record = None
+    return record if isinstance(record, dict) else {"error": "something that is no answer"}
+
+
+def _text(value):
+    return str(value) if value else ""
+
+
+def json_value(value, depth=0):
+    """A returned value as JSON has it. What is neither a number, a text nor a list of them becomes
+    {"odd": its type}; `...` becomes None."""
+    if value is ...:
+        return None
+    if hasattr(value, "tolist") and type(value).__module__.partition(".")[0] == "numpy":
+        value = value.tolist()
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, complex):
+        return value.real if value.imag == 0 else {"odd": "complex"}
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, list | tuple) and depth < 8:
+        return [json_value(item, depth + 1) for item in value]
+    return float(value) if hasattr(type(value), "__float__") else {"odd": type(value).__name__[:60]}
