@@ -368,10 +368,28 @@ def _take_out(names, path, whole):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     defined = [node for node in tree.body if hasattr(node, "name")]
     taken = [node for node in tree.body if whole or getattr(node, "name", None) in names]
+    kept = _helpers_called_on_import(tree)
     for function in (inner for node in taken for inner in ast.walk(node)):
-        if isinstance(function, ast.FunctionDef) and not function.name.startswith("__"):
+        if isinstance(function, ast.FunctionDef) and not _is_kept(function.name, kept):
             said = f"{function.name} is out of reach in this question"
             function.body = ast.parse(f"raise NotImplementedError({said!r})").body
     if taken:
         path.write_text(ast.unparse(tree), encoding="utf-8")
     return {node.name for node in defined}
+
+
+def _is_kept(name, helpers):
+    return name.startswith("__") or name in helpers
+
+
+def _helpers_called_on_import(tree):
+    """The private functions that a module calls while it is imported, for the fields of a class for
+    example: without them it could not be imported."""
+    waiting, found = list(tree.body), set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            found.add(node.func.id)
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
+    return {name for name in found if name.startswith("_")}
