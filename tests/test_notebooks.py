@@ -237,17 +237,16 @@ def test_timings_stay_as_they_were_stored(tmp_path):
     assert again.cells[1].outputs != first.cells[1].outputs
 
 
-def test_glossary_is_in_order_and_knows_every_lesson():
+def test_glossary_is_in_order_and_knows_no_other_lesson():
     rows = re.findall(
         r"^\| (.+) \| .+ \| ([\d, ]+) \|$",
         (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"),
         re.M,
     )
     words = [word.casefold() for word, _ in rows]
-    assert words == sorted(set(words))
-    assert {int(number) for _, numbers in rows for number in numbers.split(",")} == {
-        lesson.number for lesson in lessons()
-    }
+    assert len(words) > 50 and words == sorted(set(words))
+    named = {int(number) for _, numbers in rows for number in numbers.split(",")}
+    assert named <= {lesson.number for lesson in lessons()}
 
 
 @pytest.mark.parametrize(
