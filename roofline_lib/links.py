@@ -5,14 +5,13 @@ A bandwidth is always one way. Data sheets add up both ways ("900 GB/s" is 450 t
 networks print bits one way ("400 Gbit/s" is 50 GB/s).
 """
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 from roofline_lib.arguments import UnknownName, name_key, number, size, unknown
 from roofline_lib.machines import Machine, as_machine
 from roofline_lib.quantities import quantity
+from roofline_lib.tables import read_table
 
 TOPOLOGIES = ("switch", "mesh", "torus")
 
@@ -118,8 +117,7 @@ def as_link(given: Link | str) -> Link:
 
 @cache
 def _tables():
-    text = resources.files("roofline_lib").joinpath("data/links.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return read_table("data/links.toml")
 
 
 @cache

@@ -3,15 +3,14 @@ data/machines.toml."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 
 from roofline_lib.arguments import UnknownName, name_key, number, size, unknown
 from roofline_lib.precisions import bytes_per_element
 from roofline_lib.quantities import quantity
+from roofline_lib.tables import read_table
 
 
 @dataclass(frozen=True)
@@ -187,10 +186,8 @@ def _by_key() -> dict[str, Machine]:
 
 @cache
 def _catalogue() -> dict[str, Machine]:
-    text = (
-        resources.files("roofline_lib").joinpath("data/machines.toml").read_text(encoding="utf-8")
-    )
-    return {name: _from_table(name, table) for name, table in tomllib.loads(text).items()}
+    tables = read_table("data/machines.toml")
+    return {name: _from_table(name, table) for name, table in tables.items()}
 
 
 def _from_table(name, table):

@@ -5,11 +5,9 @@ The presets are data/transformers.toml; configs.py reads a config.json. What att
 feed-forward networks cost stands in layers.py.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from importlib import resources
 from os import PathLike
 
 import numpy as np
@@ -30,6 +28,7 @@ from roofline_lib.model import Work
 from roofline_lib.operators import elementwise, layer_norm, rms_norm
 from roofline_lib.parallel import Parallel, ParallelStep, spread
 from roofline_lib.precisions import bytes_of, bytes_per_element
+from roofline_lib.tables import read_table
 
 
 def _count(least, default=MISSING):
@@ -446,13 +445,8 @@ def decode_tokens_per_second(bytes_per_step: Number, bandwidth: Number, batch: N
 
 @cache
 def _presets():
-    text = (
-        resources.files("roofline_lib")
-        .joinpath("data/transformers.toml")
-        .read_text(encoding="utf-8")
-    )
     known = {one.name for one in fields(Transformer)}
     return {
         name: Transformer(**{k: v for k, v in table.items() if k in known}, name=name)
-        for name, table in tomllib.loads(text).items()
+        for name, table in read_table("data/transformers.toml").items()
     }

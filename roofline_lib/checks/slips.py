@@ -1,9 +1,9 @@
 """Slips that learners make: what each is called, and what those of unit and prefix come to."""
 
-import tomllib
 from collections.abc import Iterator
 from functools import cache
-from importlib import resources
+
+from roofline_lib.tables import read_table
 
 _COUNTED_IN_THOUSANDS = ("FLOP", "FLOP/s", "s", "Hz", "byte/s", "byte")
 
@@ -11,8 +11,7 @@ _COUNTED_IN_THOUSANDS = ("FLOP", "FLOP/s", "s", "Hz", "byte/s", "byte")
 @cache
 def slip_texts() -> dict[str, str]:
     """Each slip's name and one sentence on what happened."""
-    text = resources.files("roofline_lib.checks").joinpath("slips.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return read_table("checks/slips.toml")
 
 
 def unit_slips(reference: float, base: str, scale: float) -> Iterator[tuple[str, float]]:
