@@ -15,7 +15,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "every-change"))
 
 # Files whose tests are few and long. The workers take whole files in this order: begun last, one of
 # these would keep a single worker busy while the others have nothing left to do.
-LONG_FIRST = ["browser", "test_grading_corpus", "test_grading", "test_measuring", "test_exercises"]
+LONG_FIRST = [
+    "browser",
+    "test_grading_corpus",
+    "test_grading",
+    "test_measuring_run",
+    "test_exercises",
+]
 
 
 def pytest_collection_modifyitems(items):

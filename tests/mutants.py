@@ -300,6 +300,34 @@ BREAKS = {
         ('"fraction-for-percent", reference / 100', '"fraction-for-percent", reference / 10'),
         ('"upside-down", 1 / reference', '"upside-down", 2 / reference'),
     ],
+    "measuring/record": [
+        ("self.work.flops / self.seconds", "self.work.bytes_moved / self.seconds"),
+        ("float(np.median(values))", "float(np.mean(values))"),
+        ("if getattr(value, each.name) is not None or each.default is not None", "if getattr(value, each.name) is not None"),
+        ("return Record.from_json(json.load(file))", "return _read(json.load(file))"),
+    ],
+    "measuring/roofs": [
+        ("stream.working_set <= 0.7 * size", "stream.working_set <= size"),
+        ("2 / 3 if stream.family", "1 if stream.family"),
+        ("between_uses > 3.99 * found[-1][0]", "between_uses > 4 * found[-1][0]"),
+        ("fma_units * bits / (8 *", "bits / (8 *"),
+        ("best.get(level, 0.0) > max(bandwidths.values(), default=0.0)", "level in best"),
+    ],
+    "measuring/verdicts": [
+        ("time / point.seconds\n\n\ndef verdict", "compute_time / point.seconds\n\n\ndef verdict"),
+        ("ratio <= 1 + 1e-5", "ratio <= 1"),
+        ("max(compute / waves, memory)", "compute / waves + memory"),
+        ("with_waves + floor", "with_waves"),
+        ("point.working_set < 2 * found[-1][0]", "point.working_set < found[-1][0]"),
+    ],
+    "measuring/clocks": [
+        ("        self._look()\n        self._thread", "        self._thread"),
+        ("if start <= seen.at <= end", "if True"),
+    ],
+    "measuring/run": [
+        ("lines[0][:200] if lines else type(error).__name__", "lines[0][:200]"),
+        ("except KeyboardInterrupt:", "except ZeroDivisionError:"),
+    ],
 }  # fmt: skip
 TESTS = {  # module: its test files, where they are not tests/test_<module>.py
     "arguments": ["tests/test_quantities.py", "tests/test_border.py"],
@@ -310,6 +338,11 @@ TESTS = {  # module: its test files, where they are not tests/test_<module>.py
     "checks/judging": ["tests/test_checks.py"],
     "checks/questions": ["tests/test_checks.py"],
     "checks/slips": ["tests/test_checks.py"],
+    "measuring/record": ["tests/test_measuring_record.py"],
+    "measuring/roofs": ["tests/test_measuring_verdicts.py"],
+    "measuring/verdicts": ["tests/test_measuring_verdicts.py"],
+    "measuring/clocks": ["tests/test_measuring_run.py"],
+    "measuring/run": ["tests/test_measuring_run.py"],
 }
 
 

@@ -1,8 +1,18 @@
 """MeasuredExplorer: a size that was not recorded is said to be another one."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
+from measured_points import points
 
 import roofline_lib as rl
+from roofline_lib import measuring
+from roofline_lib.explorers import marks
+from roofline_lib.measuring import load
+from roofline_lib.measuring.verdicts import efficiency
+
+SHEET = rl.machine("H200 SXM")
 
 
 @pytest.mark.parametrize(
@@ -37,3 +47,44 @@ def test_above_the_roof_there_is_no_gap_to_explain():
     assert "which cannot be" in explorer.readout and "gap" not in explorer.readout
     explorer.controls["m"].value = 64
     assert "Most of the gap: " in explorer.readout
+
+
+@pytest.mark.parametrize(
+    ("family", "m"),
+    [("over m, one layer", 1), ("over m, one layer", 1024), ("over n = m = k", 1024)],
+)
+def test_the_explorer_shows_the_records_own_point_and_its_factors(family, m):
+    explorer = rl.MeasuredExplorer("h200_b1", "bf16", family, m)
+    (p,) = points(
+        load("h200_b1"),
+        {"over m, one layer": "gemm_m"}.get(family, "gemm_n"),
+        precision="bf16",
+        m=m,
+    )
+    (filled,) = [mark for mark in explorer.now.marks if isinstance(mark, marks.Point) and mark.bold]
+    assert filled.y == p.performance and filled.x == p.work.intensity
+    *factors, share = [mark.parts[0] for mark in explorer.now.marks if isinstance(mark, marks.Bar)]
+    assert np.prod(factors) == pytest.approx(share) == pytest.approx(efficiency(p, SHEET))
+    assert rl.quantity(p.performance, "FLOP/s") in explorer.readout and (
+        "power limit" in explorer.readout
+    ) == (p.power_capped > 0.5)
+
+
+def test_the_explorer_takes_a_record_of_ones_own_and_says_what_it_does_not_know():
+    record = load("h200_a1")
+    mine = replace(record, chip=replace(record.chip, name="some card"))
+    explorer = rl.MeasuredExplorer(mine, "fp8", "over n = m = k", 300)
+    assert "[256, 256] @" in explorer.readout and "catalogue has no some card" in explorer.readout
+    explorer.controls["precision"].value = "fp64"
+    assert (
+        explorer.now.readout
+        == "The record of some card has no products in fp64. It has bf16, fp16, tf32, fp32, fp8."
+    )
+    broken = replace(mine.points[0], timing=replace(mine.points[0].timing, q3=float("nan")))
+    with pytest.raises(ValueError, match="finite"):
+        rl.MeasuredExplorer(replace(mine, points=(broken,)))
+
+
+def test_the_explorer_takes_the_path_of_a_record(tmp_path):
+    measuring.save(measuring.load("cpu_xeon_4"), tmp_path / "mine.json")
+    assert "fp32" in rl.MeasuredExplorer(str(tmp_path / "mine.json"), precision="fp32").readout

@@ -1,0 +1,222 @@
+"""A run: of this very machine, and of a GPU that is made up."""
+
+import signal
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from measured_points import hangs_together, made
+
+from roofline_lib import measuring
+from roofline_lib.measuring import clocks, command, cpu, cuda, gpu, load, measure, validate
+from roofline_lib.measuring.jobs import Job, Pace, Setup, settle
+from roofline_lib.measuring.record import (
+    BANDWIDTH_FAMILIES,
+    PRODUCT_FAMILIES,
+    Chip,
+    Sample,
+    Settings,
+)
+from roofline_lib.measuring.roofs import sustained_roof
+from roofline_lib.measuring.verdicts import verdict
+
+
+def test_settle_waits_for_the_warm_up_and_fills_a_block():
+    spent = []
+
+    def run(count):
+        spent.append(count * 0.01)
+        return spent[-1]
+
+    count = settle(run, Pace(0.1, 1.0, repeats=3))
+    assert count * 0.01 >= 0.05 and sum(spent) >= 1.0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"device": "tpu"}, {"device": "cpu", "threads": 0}, {"device": "cpu", "repeats": 2}]
+)
+def test_a_wrong_argument_is_refused(wrong):
+    with pytest.raises(ValueError, match=list(wrong)[-1]):
+        measure(**wrong, progress=False)
+
+
+def test_no_gpu_library_no_gpu(monkeypatch):
+    monkeypatch.setattr(gpu, "find_spec", lambda name: None)
+    assert gpu.library() is None
+    with pytest.raises(ValueError, match="gpu"):
+        measure("gpu")
+
+
+def test_a_quick_run_gives_a_valid_record_with_a_verdict_on_each_point(
+    monkeypatch, tmp_path, capsys
+):
+    """This machine's own caches may be large, and the run with them long: small ones will do."""
+    monkeypatch.setattr(cpu, "_caches", lambda threads: {"L1": 32768.0, "L2": 1048576.0})
+    out = str(tmp_path / "mine.json")
+    asked = ["--device", "cpu", "--quick", "--threads", "1", "--out", out]
+    assert command.main(asked) == 0
+    record = validate(load(out))
+    hangs_together(record)
+    assert record.finished
+    assert record.command == "python -m roofline_lib measure " + " ".join(asked)
+    assert record.settings.threads == 1 and "threadpoolctl" in record.settings.pinned_by
+    assert {p.family for p in record.points} == {
+        *BANDWIDTH_FAMILIES,
+        *PRODUCT_FAMILIES,
+        "chain_order",
+    }
+    assert {p.precision for p in record.select(*PRODUCT_FAMILIES)} == {"fp64", "fp32"}
+    said = capsys.readouterr().out
+    assert "fp16" in said and any("fp16" in missing.what for missing in record.absent)
+    kept_up = sustained_roof(record)
+    assert all(str(verdict(p, kept_up)) for p in record.points)
+
+
+def runs_jobs(monkeypatch, *jobs):
+    """Let a run on the CPU be these jobs and nothing else."""
+    chip = Chip("CPU", "this one", 1, "core", 1e9, {"L1": 1e5})
+    setup = Setup(chip, {}, Settings(True, 3, ()), [Job("a job", job) for job in jobs])
+    monkeypatch.setattr(measuring.run.cpu, "prepare", lambda *_: setup)
+
+
+def test_ctrl_c_leaves_a_valid_record_of_what_was_done(monkeypatch, tmp_path, capsys):
+    """The signal comes from inside the fourth job, so that no clock decides what it meets."""
+    done = [lambda: made(1e-3, precision="fp32")] * 3
+    monkeypatch.chdir(tmp_path)
+    runs_jobs(monkeypatch, *done, lambda: signal.raise_signal(signal.SIGINT), *done)
+    # a process that was started in the background may have been told to ignore it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert command.main(["--device", "cpu", "--quick"]) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "interrupted: the record holds 3 of 7 points" in capsys.readouterr().err
+    record = validate(load(tmp_path / "roofline_record.json"))
+    assert record.finished is None and len(record.points) == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (RuntimeError("out of memory\nand a long story"), "out of memory"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+def test_a_job_that_fails_is_absent_with_its_reason_and_the_rest_goes_on(monkeypatch, error, why):
+    def fails():
+        raise error
+
+    runs_jobs(monkeypatch, fails, lambda: made(1e-3, precision="fp32"))
+    record = validate(measure("cpu", progress=False))
+    assert [missing.why for missing in record.absent] == [why]
+    assert record.finished and len(record.points) == 1
+
+
+class FakeEvent:
+    def record(self):
+        self.at = time.perf_counter()
+
+    def synchronize(self):
+        pass
+
+
+class FakeLibrary:
+    """The face of cuda.Torch over numpy, short of memory for large products."""
+
+    name, graphs, precisions = "torch", True, ("bf16", "fp32")
+
+    def versions(self):
+        return {"fake": "1"}
+
+    def describe(self):
+        return cuda.Device(
+            "fake", 4, memory=8e6, l2=1e5, shared_memory=1e4, uuid="x", pci_bus_id="0"
+        )
+
+    def random(self, shape, precision):
+        if len(shape) == 3 and shape[1] > 200:
+            raise RuntimeError("out of memory\nand a long story")
+        return np.random.default_rng(0).standard_normal(shape, np.float32)
+
+    def empty(self, shape, precision):
+        return np.empty(shape, np.float32)
+
+    def product(self, a, b, out, precision):
+        # products are tested elsewhere; threads of a BLAS get in each other's way on a busy machine
+        return lambda: out.fill(1)
+
+    def stream(self, family, *arrays):
+        return {"read": arrays[0].sum, "copy": lambda: np.copyto(*arrays)}.get(
+            family, lambda: np.multiply(arrays[1], 3, out=arrays[0])
+        )
+
+    def runner(self, calls):
+        return cuda.Runner(
+            lambda: [call() for call in calls],
+            len(calls),
+            [FakeEvent(), FakeEvent()],
+            lambda a, b: 1e3 * (b.at - a.at),
+        )
+
+
+def test_a_gpu_run_records_what_its_library_can_and_why_not_the_rest(monkeypatch):
+    monkeypatch.setattr(cuda, "Torch", FakeLibrary)
+    monkeypatch.setattr(gpu, "library", lambda: "torch")
+    monkeypatch.setattr(gpu, "find_spec", lambda name: None)
+    monkeypatch.setattr(gpu, "Nvml", FakeNvml)
+    record = validate(measure("gpu", quick=True, progress=False))
+    hangs_together(record)
+    assert record.chip.kind == "GPU" and record.chip.units == 4 and record.chip.clock == 1.5e9
+    assert {p.family for p in record.points} == {
+        "read",
+        "copy",
+        "scale",
+        "triad",
+        "gemm_n",
+        "chain_order",
+    }
+    assert all(p.clock == 1.5e9 and p.power == 300 for p in record.points) and record.samples
+    why = {missing.what: missing.why for missing in record.absent}
+    assert {"gemm fp16", "gemm tf32", "gemm fp8", "chain_width"} <= why.keys()
+    assert [w for what, w in why.items() if what.startswith("gemm_n fp32 (256")] == [
+        "out of memory"
+    ]
+
+
+class FakeNvml:
+    def __init__(self, pci_bus_id):
+        pass
+
+    def complete(self, chip):
+        return replace(chip, clock=1.5e9)
+
+    def sample(self):
+        return Sample(time.monotonic(), 1.5e9, 300.0, 50, 0.0)
+
+
+def test_the_sampler_averages_a_window_and_leaves_out_what_the_driver_refuses():
+    first = [
+        Sample(0.0, 1e9, 100.0, 40, 0.0),
+        Sample(1.0, 2e9, 200.0, None, 1.0),
+        Sample(2.0, 3e9, None, None, 1.0),
+    ]
+    rows, last = iter(first), Sample(9.0, 9e9, 9.0, 9, 0.0)
+    sampler = clocks.Sampler(SimpleNamespace(sample=lambda: next(rows, last)))
+    while len(sampler.seen) < 3:
+        time.sleep(0.01)
+    sampler.close()
+    assert sampler.window(0.5, 2.5) == {"clock": 2.5e9, "power": 200.0, "power_capped": 1.0}
+    assert sampler.window(100, 101)["clock"] in (3e9, 9e9)  # nothing there: the last one
+
+
+def test_a_sampler_has_seen_the_gpu_before_its_thread_had_its_turn(monkeypatch):
+    monkeypatch.setattr(clocks.threading.Thread, "start", lambda thread: None)
+    sampler = clocks.Sampler(FakeNvml("0"))
+    assert sampler.window(0, 1)["clock"] == 1.5e9 and len(sampler.samples) == 1
+
+
+def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path, capsys):
+    assert command.main(["--quick", "--out", str(tmp_path / "nowhere" / "record.json")]) == 2
+    assert "--out must be a file that can be written" in capsys.readouterr().err
