@@ -34,7 +34,7 @@ _HARMLESS = frozenset(
     prefill_chunk_size max_batch_size position_embedding_base partial_rotary_factor
     query_pre_attn_scalar logit_scale scale_attn_weights scale_attn_by_inverse_layer_idx
     reorder_and_upcast_attn attention_softmax_in_fp32 masked_softmax_fusion bias_dropout_fusion
-    slow_but_exact offset_alibi
+    slow_but_exact offset_alibi skip_bias_add prefix
     norm_topk_prob scoring_func topk_method topk_group n_group seq_aux aux_loss_alpha ep_size
     routed_scaling_factor experts_per_token pretraining_tp tensor_parallel_shards
     mm_tokens_per_image
@@ -301,6 +301,8 @@ def _phi3(config):
     sizes = _sizes(config)
     config.only("attention_bias", False, None, because="Phi-3 has no biases")
     config.only("mlp_bias", False, None, because="Phi-3 has no biases")
+    config.only("full_attn_mod", 1, None, because="every layer has the same window")
+    config.only("interpolate_factor", 1, None, because="its effect on sizes is not known")
     window = config.count("sliding_window", missing=0)
     return sizes | _plain_ffn(config) | _windows(config, sizes["layers"], window, _every_layer)
 

@@ -209,6 +209,30 @@ def test_gemma_3_holds_only_differences():
     assert (model.window, model.windowed_layers) == (512, 22)
 
 
+@pytest.mark.parametrize(
+    "kind, sizes, total",
+    [
+        ("gemma", (3072, 28, 16, 24576, 256000), 8_537_680_896),
+        ("phi", (2048, 24, 32, 8192, 51200), 1_418_270_720),
+        ("starcoder2", (3072, 30, 24, 12288, 49152), 3_030_371_328),
+        ("gpt_neox", (6144, 44, 64, 24576, 50432), 20_554_567_680),
+        ("mistral", (4096, 32, 32, 14336, 32000), 7_241_732_096),
+    ],
+)
+def test_published_totals_from_the_five_sizes_alone(kind, sizes, total):
+    """Gemma-7B, Phi-1.5, StarCoder2-3B, GPT-NeoX-20B, Mistral-7B: everything else is the class's
+    own."""
+    names = (
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "intermediate_size",
+        "vocab_size",
+    )
+    config = dict(zip(names, sizes, strict=True)) | {"model_type": kind}
+    assert rl.Transformer.from_config(config).parameters == total
+
+
 def test_old_models_by_their_published_totals():
     gpt2 = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257}
     assert rl.Transformer.from_config(gpt2).parameters == 124_439_808

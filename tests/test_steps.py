@@ -76,6 +76,11 @@ def test_kernels_grow_with_the_layers_and_shrink_when_fused():
     assert rl.kernels_per_step(wider) == rl.kernels_per_step(LLAMA)
 
 
+def test_shared_keys_are_repeated_for_their_heads():
+    one_each = replace(LLAMA, kv_heads=LLAMA.heads)
+    assert rl.kernels_per_step(LLAMA) - rl.kernels_per_step(one_each) == 2 * LLAMA.layers
+
+
 def test_experts_cost_kernels_for_their_routing():
     small = dict(layers=1, d_model=64, heads=4, kv_heads=2, head_dim=16, d_ff=96, vocab=10)
     plain = rl.kernels_per_step(rl.Transformer(**small))
