@@ -10,7 +10,9 @@ arXiv:2305.13245; multi-head latent attention (MLA): arXiv:2405.04434.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from roofline_lib.arguments import short, unknown
+import numpy as np
+
+from roofline_lib.arguments import plain, short, unknown
 from roofline_lib.model import Work
 from roofline_lib.operators import attention, elementwise, gemm, rms_norm
 from roofline_lib.precisions import bytes_of, bytes_per_element
@@ -69,8 +71,6 @@ class Matrix:
 class Pass:
     """What one pass computes: `queries` new tokens of each of `batch` sequences; the last of them
     sees `context` keys (its own among them), each token before it one key less.
-
-    `decoding` says that MLA works on its latent instead of on keys and values made from it.
     """
 
     batch: float
@@ -79,7 +79,6 @@ class Pass:
     weights: dict[str, str]
     kv: str
     activations: str
-    decoding: bool
 
     @property
     def rows(self):
@@ -171,7 +170,8 @@ class LatentAttention:
     of position that all heads share; the cache holds only these.
 
     `head_dim` is the part of a head without position, `v_dim` a head's value. With `q_rank` above 0
-    queries pass through a latent of their own.
+    queries pass through a latent of their own. There are two ways to attend, and the one with fewer
+    FLOP is counted: to make keys and values of every token, or to work on the latent itself.
     """
 
     d_model: int
@@ -216,46 +216,66 @@ class LatentAttention:
         return (self.heads + 1) * self.rope_dim
 
     def products(self, step):
-        """{name: Work} of one layer's products with weights.
-
-        Outside decode "kv up" makes keys and values of every token from the latents, those of
-        tokens already cached once more; in decode the same matrix is moved onto each head's query
-        and output.
-        """
+        """{name: Work} of one layer's products with weights; "kv up" as the cheaper way has it."""
         works = {}
         for matrix in self.matrices:
-            if matrix.name != "kv up":
+            if matrix.name == "kv up":
+                works["kv up"], _ = self._cheaper_way(step)
+            else:
                 out = step.kv if matrix.name == "kv" else None
                 works[matrix.name] = step.product("attention", matrix, out=out)
-            elif step.decoding:
-                onto_query = Matrix("kv up", self.head_dim, self.kv_rank)
-                onto_output = Matrix("kv up", self.kv_rank, self.v_dim)
-                both = step.product("attention", onto_query) + step.product(
-                    "attention", onto_output
-                )
-                works["kv up"] = self.heads * both
-            else:
-                works["kv up"] = step.product("attention", matrix, rows=step.batch * step.context)
         return works
 
     def mixing(self, step, window=None):
-        """Work of the two products. In decode each head works on the cached latent, which is read
-        once for keys and values together."""
+        """Work of the products of queries with keys and probabilities with values, in the cheaper
+        way."""
         if window is not None:
             raise ValueError(f"window is for grouped attention; MLA has none here; got {window}")
-        s = bytes_per_element(step.activations)
-        if step.decoding:
-            keys, values = self.kv_rank + self.rope_dim, self.kv_rank
-            cache = step.context * self.cached_numbers * bytes_per_element(step.kv)
-        else:
-            keys, values = self.head_dim + self.rope_dim, self.v_dim
-            made = self.heads * (self.head_dim + self.v_dim) + self.rope_dim
-            cache = step.context * made * s
+        return self._cheaper_way(step)[1]
+
+    def _cheaper_way(self, step):
+        """("kv up", mixing) of the way with fewer FLOP."""
+        made, absorbed = self._keys_made(step), self._on_the_latent(step)
+        fewer = np.less_equal(sum(absorbed).flops, sum(made).flops)
+        return tuple(
+            Work(
+                plain(np.where(fewer, one.flops, other.flops)),
+                plain(np.where(fewer, one.bytes_moved, other.bytes_moved)),
+            )
+            for one, other in zip(absorbed, made, strict=True)
+        )
+
+    def _keys_made(self, step):
+        """Keys and values of all tokens are made from the cached latents: long prompts."""
+        width = self.heads * (self.head_dim + self.v_dim)
+        up = gemm(
+            step.batch * step.context,
+            width,
+            self.kv_rank,
+            step.activations,
+            a=step.kv,
+            b=step.weights["attention"],
+        )
+        made, cached = bytes_per_element(step.activations), bytes_per_element(step.kv)
+        read = step.context * (width * made + self.rope_dim * cached)
+        return up, self._mixed(step, self.head_dim + self.rope_dim, self.v_dim, read)
+
+    def _on_the_latent(self, step):
+        """The same matrix is moved onto each head's query and output; heads work on the latent,
+        which is read once for keys and values together: decode."""
+        onto_query = Matrix("kv up", self.head_dim, self.kv_rank)
+        onto_output = Matrix("kv up", self.kv_rank, self.v_dim)
+        both = step.product("attention", onto_query) + step.product("attention", onto_output)
+        read = step.context * self.cached_numbers * bytes_per_element(step.kv)
+        return self.heads * both, self._mixed(step, self.cached_numbers, self.kv_rank, read)
+
+    def _mixed(self, step, keys, values, read):
+        """Work of the two products: `keys` and `values` numbers a head, `read` bytes of them."""
         # each token sees one key less than the token after it
         pairs = step.queries * (step.context - (step.queries - 1) / 2)
+        own = step.queries * self.heads * (keys + values) * bytes_per_element(step.activations)
         return Work(
-            2 * step.batch * self.heads * pairs * (keys + values),
-            step.batch * (cache + step.queries * self.heads * (keys + values) * s),
+            2 * step.batch * self.heads * pairs * (keys + values), step.batch * (read + own)
         )
 
 

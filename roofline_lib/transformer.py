@@ -50,8 +50,9 @@ class Transformer:
     of them where a `window` is given) see only the last `window` tokens, their own among them; no
     more than that is cached or read there. `kv_lora_rank` above 0 means MLA: one latent of that
     rank, and `rope_head_dim` shared position numbers, are all that the cache holds; `head_dim` is
-    then the part of a head without position. Prefill makes keys and values from the latent; decode
-    moves that product onto queries and outputs and works on the latent itself.
+    then the part of a head without position. Keys and values are made from the latent, or that
+    product is moved onto queries and outputs and attention works on the latent itself, whichever
+    takes fewer FLOP: prefill the one, decode the other.
 
     `tied` shares the embedding with the output head; `extra_parameters` are those that no field
     covers. Errors: ValueError that names the field.
@@ -299,12 +300,12 @@ class Transformer:
         Each new token sees the cached tokens and those before it; logits of the last token only.
         "attention" is softmax(Q K^T) V, which grows with the square of the prompt: 4 heads head_dim
         FLOP for each pair of a query and a key, scores kept on chip. MLA makes keys and values of
-        the cached tokens once more ("kv up"), as long prompts do; a chunk of few tokens costs less
-        as `decode` counts it. Arguments and what is left out: see `decode`.
+        the cached tokens once more ("kv up"), unless the chunk is so short that working on the
+        latent takes fewer FLOP. Arguments and what is left out: see `decode`.
         """
         batch, tokens = size("batch", batch, "sequences"), size("tokens", tokens, "tokens")
         cached = number("cached", cached, "tokens", least=0, whole=True)
-        step = _pass(batch, tokens, cached + tokens, weights, kv, activations, decoding=False)
+        step = _pass(batch, tokens, cached + tokens, weights, kv, activations)
         elementwise = switch("elementwise", elementwise)
 
         def works(model, step):
@@ -351,7 +352,7 @@ class Transformer:
                 "context (tokens) must count the new tokens too, so be at least queries,"
                 f" {queries}; got {context}"
             )
-        step = _pass(batch, queries, context, weights, kv, activations, decoding=True)
+        step = _pass(batch, queries, context, weights, kv, activations)
         elementwise = switch("elementwise", elementwise)
 
         def works(model, step):
@@ -405,10 +406,10 @@ class Transformer:
         return passes
 
 
-def _pass(batch, queries, context, weights, kv, activations, decoding):
+def _pass(batch, queries, context, weights, kv, activations):
     for argument, precision in (("kv", kv), ("activations", activations)):
         bytes_of(argument, precision)
-    return Pass(batch, queries, context, weight_precisions(weights), kv, activations, decoding)
+    return Pass(batch, queries, context, weight_precisions(weights), kv, activations)
 
 
 def transformer(name: str) -> Transformer:

@@ -254,6 +254,32 @@ def test_chunks_with_a_latent_make_the_cached_keys_again():
     assert second["kv up"].flops == whole["kv up"].flops
 
 
+def test_a_latent_is_attended_to_in_the_way_with_fewer_flop():
+    """DeepSeek-V3 on 4096 cached tokens: chunks of up to about 170 tokens work on the latent."""
+    model = rl.transformer("deepseek-v3")
+
+    def flops(tokens):
+        works = model.prefill(1, tokens, cached=4096)
+        return (works["attention"] + works["kv up"]).flops / model.layers / 128
+
+    def on_the_latent(tokens):
+        pairs = tokens * (4096 + tokens - (tokens - 1) / 2)
+        return 2 * 512 * 256 * tokens + 2 * pairs * (512 + 64 + 512)
+
+    def with_keys_made(tokens):
+        pairs = tokens * (4096 + tokens - (tokens - 1) / 2)
+        return 2 * 512 * 256 * (4096 + tokens) + 2 * pairs * (128 + 64 + 128)
+
+    for tokens in (1, 20, 150, 160, 180, 300, 4000):
+        ways = on_the_latent(tokens), with_keys_made(tokens)
+        assert flops(tokens) == pytest.approx(min(ways))
+        assert (ways[0] < ways[1]) == (tokens < 171), tokens
+    many = model.prefill(1, [20, 300], cached=4096)["attention"]
+    for i, tokens in enumerate((20, 300)):
+        one = model.prefill(1, tokens, cached=4096)["attention"]
+        assert (many.flops[i], many.bytes_moved[i]) == pytest.approx((one.flops, one.bytes_moved))
+
+
 @pytest.mark.parametrize("model", [PLAIN, WINDOWED, LATENT])
 def test_queries_on_a_cache_are_steps_that_read_the_weights_once(model):
     steps = [model.decode(2, context) for context in (28, 29, 30)]
