@@ -140,8 +140,8 @@ class Bound:
     def __repr__(self) -> str:
         if np.ndim(self.time):
             verdicts = np.asarray(self.bound_by)
-            reach_the_peak = np.count_nonzero(verdicts == "compute")
-            return f"Bound of shape {verdicts.shape}, {reach_the_peak} of {verdicts.size} compute-bound"
+            share = f"{np.count_nonzero(verdicts == 'compute')} of {verdicts.size}"
+            return f"Bound of shape {verdicts.shape}, {share} compute-bound"
         compute, memory = quantity(self.compute_time, "s"), quantity(self.memory_time, "s")
         return f"{self.bound_by}-bound: {compute} compute, {memory} memory"
 

@@ -66,8 +66,8 @@ class TrainingMemory:
 def zero_memory(parameters: float, ranks: int, zero: int) -> TrainingMemory:
     """The TrainingMemory of one of `ranks` data parallel ranks under ZeRO, without activations.
 
-    Stage `zero` 0 shares nothing, 1 the optimizer's state, 2 also the gradients, 3 also the weights: 16
-    byte a parameter become 4 + 12/n, 2 + 14/n and 16/n.
+    Stage `zero` 0 shares nothing, 1 the optimizer's state, 2 also the gradients, 3 also the
+    weights: 16 byte a parameter become 4 + 12/n, 2 + 14/n and 16/n.
     """
     parameters = number("parameters", parameters, "parameters", least=0)
     ranks, zero = size("ranks", ranks, "ranks"), zero_stage(zero)
