@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from roofline_lib.caches import Misses, count_misses, loop_addresses, loop_misses
 from roofline_lib.chains import ChainCost, best_chain_order, chain_cost, chain_orders, strassen
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Verdict
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Verdict, guessed
 from roofline_lib.collectives import (
     Torus,
     Transfer,
@@ -217,6 +217,7 @@ __all__ = [
     "gemv",
     "goodput",
     "gradient_transfers",
+    "guessed",
     "hierarchical_all_reduce",
     "io_lower_bound",
     "kernels_per_step",

@@ -4,6 +4,7 @@ A question of each kind judges its own answers. Which questions there are, and u
 found, is not known here: that is `roofline_lib.questions`.
 """
 
+from roofline_lib.checks.guesses import guessed
 from roofline_lib.checks.judging import Verdict, never_raising, tell, within
 from roofline_lib.checks.questions import (
     ChoiceQuestion,
@@ -18,6 +19,7 @@ __all__ = [
     "NumberQuestion",
     "Question",
     "Verdict",
+    "guessed",
     "never_raising",
     "tell",
     "within",

@@ -113,6 +113,11 @@ def meant(text: str, choices: Sequence[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def same_words(text: str, other: str) -> bool:
+    """Whether two texts say the same but for case, signs and articles, or `other` begins with `text`."""
+    return bool(_words(text)) and bool(_with_these_words(text, [other]))
+
+
 def _named_in_full(text: str, choices: Sequence[str]) -> list[str]:
     def key(words):
         return re.sub(r"[\s'\"]", "", words.lower())

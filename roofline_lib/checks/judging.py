@@ -64,10 +64,16 @@ def never_raising(judge: Callable[[], Verdict], answer: object) -> Verdict:
 
 def tell(verdict: Verdict) -> None:
     """Print a verdict's message."""
+    say(verdict.message)
+
+
+def say(message: str) -> None:
+    """Print a message, whatever letters the terminal has."""
+    text = wrapped(message)
     try:
-        print(wrapped(verdict.message))
+        print(text)
     except UnicodeEncodeError:  # half of a surrogate pair, or a terminal that knows no µ
-        print(wrapped(ascii(verdict.message)))
+        print(text.encode("ascii", "backslashreplace").decode("ascii"))
 
 
 def wrapped(message: str) -> str:

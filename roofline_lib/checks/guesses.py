@@ -1,0 +1,114 @@
+"""Holding a guess against the answer: one line on how far off it was, and no judgement."""
+
+import numpy as np
+
+from roofline_lib.checks.answers import Amount, amount, is_blank, safely, same_words
+from roofline_lib.checks.judging import say
+from roofline_lib.quantities import parse_quantity, quantity, significant
+
+# so close counts as right: a guess is made before any formula
+_CLOSE = 0.05
+_ANSWER_DIGITS = 3
+_MOST_DIGITS = 7
+
+
+def guessed(guess: object, answer: object, unit: str = "") -> None:
+    """Print how far a guess was off: "You said 10 percent, it is 0.833 percent: 12 times too high."
+
+    `answer` is a number in `unit` ("percent", "GB", "byte"; "" for a bare number), or a text. A
+    guess is a number in that unit, a text with a unit of its own ("640 GB"), or a text. Several
+    guesses, with as many answers, are a tuple each and get a line each. Prints nothing where the
+    guess is still `...`, and never raises.
+    """
+    try:
+        lines = _lines(guess, answer, unit)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a guess may carry any code at all in its methods
+        lines = [f"You said {safely(repr, guess)}, it is {safely(str, answer)}."]
+    if lines:
+        say("\n".join(lines))
+
+
+def _lines(guess: object, answer: object, unit: str) -> list[str]:
+    if not _is_several(answer):
+        return [] if is_blank(guess) else [_line(guess, answer, unit)]
+    if is_blank(guess):
+        return []
+    guesses = guess if _is_several(guess) else [guess]
+    if len(guesses) != len(answer):
+        shown = ", ".join(_shown_answer(one, unit) for one in answer)
+        return [f"You gave {len(guesses)} of {len(answer)} guesses. It is {shown}."]
+    pairs = zip(guesses, answer, strict=True)
+    return [_line(one, its_answer, unit) for one, its_answer in pairs if not is_blank(one)]
+
+
+def _is_several(value: object) -> bool:
+    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim == 1)
+
+
+def _line(guess: object, answer: object, unit: str) -> str:
+    said = f"You said {_shown_guess(guess, unit)}"
+    given, reference = _number(guess, unit), _number(answer, unit)
+    if given is None or reference is None:
+        right = isinstance(guess, str) and isinstance(answer, str) and same_words(guess, answer)
+        right = right or (not isinstance(guess, str) and guess == answer)
+        return f"{said}: right." if right else f"{said}, it is {_shown_answer(answer, unit)}."
+    if given == reference:
+        return f"{said}: exactly right."
+    return f"{said}, it is {_shown_answer(answer, unit)}{_how_far(given, reference)}."
+
+
+def _how_far(given: float, reference: float) -> str:
+    """Nothing where there is no ratio to tell: at zero, at infinity, across the sign."""
+    if not (np.isfinite(given) and np.isfinite(reference)) or given * reference <= 0:
+        return ""
+    ratio = given / reference
+    if abs(ratio - 1) <= _CLOSE:
+        return ": right to within 5 %"
+    way = "high" if ratio > 1 else "low"
+    times = max(ratio, 1 / ratio)
+    if times >= 2:
+        return f": {significant(times, 2)} times too {way}"
+    return f": {round(100 * abs(ratio - 1))} % too {way}"
+
+
+def _number(value: object, unit: str) -> float | None:
+    """In base units; None for a text without a number, and for a number of something else."""
+    scale, base = _scale_and_base(unit)
+    try:
+        read = amount(value, scale, base)
+    except ValueError:
+        return None
+    return read.value if isinstance(read, Amount) else None
+
+
+def _scale_and_base(unit: str) -> tuple[float, str]:
+    try:
+        scale, base, _ = parse_quantity(f"1 {unit}")
+    except ValueError:  # "days", "rows": counted, not converted
+        return 1.0, unit
+    return scale, base
+
+
+def _shown_guess(guess: object, unit: str) -> str:
+    if isinstance(guess, str):
+        text = guess.strip()
+        number = _number(text, unit)
+        if number is None:
+            return repr(text)
+        brings_its_unit = any(sign.isalpha() or sign == "%" for sign in text)
+        in_the_unit = number / _scale_and_base(unit)[0]
+        return text if brings_its_unit else quantity(in_the_unit, unit, _MOST_DIGITS)
+    return _shown(guess, unit, _MOST_DIGITS)
+
+
+def _shown_answer(answer: object, unit: str) -> str:
+    counted = isinstance(answer, int | np.integer)
+    return _shown(answer, unit, _MOST_DIGITS if counted else _ANSWER_DIGITS)
+
+
+def _shown(value: object, unit: str, digits: int) -> str:
+    if isinstance(value, str | bool | np.bool_) or _number(value, unit) is None:
+        return repr(value)
+    return quantity(float(np.asarray(value).item()), unit, digits)
