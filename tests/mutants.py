@@ -216,6 +216,12 @@ BREAKS = {
         ("transfers_per_clock: Number = 2", "transfers_per_clock: Number = 1"),
         ("above=0) / _per_cycle", "above=0) * _per_cycle"),
     ],
+    "measuring/links": [
+        ("(shape.bytes, shape.ranks)\n        return Work(0, transfer.bytes_sent)", "(shape.bytes, shape.ranks)\n        return Work(0, shape.bytes)"),
+        ("width = shape.d_ff // shape.ranks", "width = shape.d_ff"),
+        ("rows = np.stack([1 / seconds, sent / seconds], axis=1)", "rows = np.stack([1 / seconds, 1 / sent], axis=1)"),
+        ("float(slope_error / slope**2)", "float(slope_error)"),
+    ],
     "links": [
         ("return self.ports * self.bandwidth", "return self.bandwidth"),
         ("self.latency * self.bandwidth", "self.latency / self.bandwidth"),
@@ -335,6 +341,7 @@ TESTS = {  # module: its test files, where they are not tests/test_<module>.py
     "arguments": ["tests/test_quantities.py", "tests/test_border.py"],
     "transformer": ["tests/test_transformer.py", "tests/test_published.py"],
     "layers": ["tests/test_transformer.py"],
+    "measuring/links": ["tests/test_measuring_links.py"],
     "training": ["tests/test_training.py", "tests/test_parallel.py"],
     "checks/answers": ["tests/test_checks.py"],
     "checks/judging": ["tests/test_checks.py"],

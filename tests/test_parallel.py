@@ -165,6 +165,8 @@ def test_experts_gradients_are_added_up_where_there_are_copies_only():
     assert step.transfers["all-reduce of gradients of experts"] == rl.all_reduce(experts / 4 * 2, 2)
     assert step.transfers["all-reduce of gradients"] == rl.all_reduce(rest * 2, 8)
     assert step.memory.weights == 2 * (rest + experts / 4)
+    shared = rl.training_step(MIXTURE, 8, 300, parallel=rl.Parallel(expert=4, data=2, zero=3))
+    assert shared.memory.weights == 2 * (rest / 8 + experts / 4 / 2)
     only = rl.training_step(MIXTURE, 8, 300, parallel=rl.Parallel(expert=4))
     assert "all-reduce of gradients of experts" not in only.transfers
 

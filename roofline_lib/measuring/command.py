@@ -4,9 +4,11 @@ import argparse
 import sys
 from collections import Counter
 
+from roofline_lib.measuring.links import fits
 from roofline_lib.measuring.record import Record, save
 from roofline_lib.measuring.roofs import sustained_roof
 from roofline_lib.measuring.run import measure
+from roofline_lib.quantities import quantity
 
 
 def main(argv: list[str]) -> int:
@@ -14,6 +16,8 @@ def main(argv: list[str]) -> int:
     fit."""
     parser = _parser()
     options = parser.parse_args(argv)
+    if options.ranks is not None and not options.links:
+        parser.error("--ranks goes with --links")
     try:
         # a path that cannot be written is found out now, not after the run
         open(options.out, "a").close()
@@ -28,6 +32,7 @@ def main(argv: list[str]) -> int:
             options.repeats,
             command=" ".join([parser.prog, *argv]),
             model=options.model,
+            ranks=(options.ranks or 0) if options.links else None,
         )
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
@@ -63,6 +68,14 @@ def _parser():
         "a config.json, or laptop for a small one",
     )
     parser.add_argument(
+        "--links",
+        action="store_true",
+        help="time collectives between the GPUs instead, or between processes on a CPU",
+    )
+    parser.add_argument(
+        "--ranks", type=int, help="with --links: how many GPUs or processes (default: all GPUs)"
+    )
+    parser.add_argument(
         "--out", default="roofline_record.json", help="where the record goes (default: %(default)s)"
     )
     return parser
@@ -74,6 +87,13 @@ def _summary(record: Record, path: str) -> str:
     families = Counter(point.family for point in record.points)
     counts = ", ".join(f"{count} {family}" for family, count in families.items())
     lines.append(f"{path}: {record.chip.name}, {counts or 'nothing'}")
+    for name, fit in fits(record.points).items():
+        lines.append(
+            f"{name}: {quantity(fit.latency, 's')} +- {quantity(fit.latency_error, 's')}, "
+            f"{quantity(fit.bandwidth, 'byte/s')} +- {quantity(fit.bandwidth_error, 'byte/s')}"
+        )
+    if record.settings.ranks:
+        return "\n".join(lines)
     if record.sustained.peaks and record.sustained.bandwidths:
         lines.append(f"sustained: {sustained_roof(record)}")
     lines.append(f"in a notebook: rl.MeasuredExplorer({path!r}, precision='fp32') draws it")

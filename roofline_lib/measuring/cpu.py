@@ -49,18 +49,8 @@ def prepare(threads: int, quick: bool, repeats: int, model: Transformer | None =
     """The Setup for this CPU: everything, or, where a `model` is given, its decode steps and the
     roofs that they are held against. The clock is what the system names (Hz), caches are summed
     over the cores in use, the BLAS is pinned."""
-    info = _first_processor()
     pinned_by, blas = _pin(threads)
-    flags = info.get("flags", "").split()
-    chip = Chip(
-        kind="CPU",
-        name=info.get("model name") or platform.processor() or platform.machine(),
-        units=threads,
-        unit_name="core",
-        clock=float(info["cpu MHz"]) * 1e6 if "cpu MHz" in info else None,
-        capacities=_caches(threads),
-        vector_flags=tuple(flag for flag in VECTOR_FLAGS if flag in flags),
-    )
+    chip = describe(threads)
     return Setup(
         chip=chip,
         software=blas,
@@ -74,6 +64,21 @@ def prepare(threads: int, quick: bool, repeats: int, model: Transformer | None =
             Absent("gemm fp16", "numpy has no half-precision BLAS; it would time conversions"),
             Absent("chain_width", "a dependent chain cannot be written in numpy"),
         ),
+    )
+
+
+def describe(threads: int) -> Chip:
+    """This CPU as the system describes it, with so many of its cores in use."""
+    info = _first_processor()
+    flags = info.get("flags", "").split()
+    return Chip(
+        kind="CPU",
+        name=info.get("model name") or platform.processor() or platform.machine(),
+        units=threads,
+        unit_name="core",
+        clock=float(info["cpu MHz"]) * 1e6 if "cpu MHz" in info else None,
+        capacities=_caches(threads),
+        vector_flags=tuple(flag for flag in VECTOR_FLAGS if flag in flags),
     )
 
 

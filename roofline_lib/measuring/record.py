@@ -65,6 +65,7 @@ class Settings:
     library: str | None = None
     graph: bool | None = None
     fp8: str | None = None
+    ranks: int | None = None
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,25 @@ class PrefillShape(Shape):
     tokens: int
 
 
+@dataclass(frozen=True)
+class MessageShape(Shape):
+    """A collective among `ranks` ranks on an array of so many `bytes`: the whole array, all ranks'
+    together for an all-to-all."""
+
+    bytes: float
+    ranks: int
+
+
+@dataclass(frozen=True)
+class SlicedShape(Shape):
+    """An FFN, [m, d_model] by d_ff and back, whose width d_ff is shared by `ranks` chips."""
+
+    m: int
+    d_model: int
+    d_ff: int
+    ranks: int
+
+
 _SHAPES = {
     frozenset(each.name for each in fields(kind)): kind
     for kind in (
@@ -159,6 +179,8 @@ _SHAPES = {
         OrderShape,
         StepShape,
         PrefillShape,
+        MessageShape,
+        SlicedShape,
     )
 }
 

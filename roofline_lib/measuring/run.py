@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 from tqdm.auto import tqdm
 
-from roofline_lib.measuring import cpu, gpu
+from roofline_lib.measuring import cpu, gpu, links
 from roofline_lib.measuring.jobs import Setup, new_record, now
 from roofline_lib.measuring.record import Absent, Record
 from roofline_lib.measuring.roofs import sustained_by
@@ -22,6 +22,7 @@ def measure(
     progress: bool = True,
     command: str = "measure()",
     model: Transformer | str | None = None,
+    ranks: int | None = None,
 ) -> Record:
     """Measure this machine and return the Record, which `save` writes and `sustained_roof` makes a
     machine of.
@@ -31,9 +32,11 @@ def measure(
     this process may use unless given; `repeats` is how often each point is timed, 7 unless given,
     3 if `quick`. With a `model` (a Transformer, a preset's name, the path of a config.json, or
     "laptop" for a small one) its decode steps and prefill passes are timed instead of the sweeps,
-    with random weights. Ctrl-C ends early and returns what is there, with `finished` left None. ValueError
-    for another device, fewer than 1 thread or 3 repeats, "gpu" where there is none, and a model that
-    cannot be timed.
+    with random weights. With `ranks` collectives between so many GPUs are timed instead, or between
+    processes where there are fewer than two GPUs; 0 takes all GPUs, or up to four processes. Ctrl-C
+    ends early and returns what is there, with `finished` left None. ValueError for another device,
+    fewer than 1 thread or 3 repeats, "gpu" where there is none, a model that cannot be timed, and a
+    model together with `ranks`.
     """
     if device not in ("auto", "cpu", "gpu"):
         raise ValueError(f"device must be auto, cpu or gpu; got {device!r}")
@@ -45,8 +48,13 @@ def measure(
         raise ValueError(
             f"threads must be at least 1 and repeats at least 3; got {threads} and {repeats}"
         )
+    if model is not None and ranks is not None:
+        raise ValueError("model and ranks are timed one at a time; got both")
     timed = None if model is None else model_to_time(model)
-    setup = _prepare(device, quick, threads, repeats, timed)
+    if ranks is not None:
+        setup = links.prepare(device, quick, repeats, ranks or None)
+    else:
+        setup = _prepare(device, quick, threads, repeats, timed)
     load_before = _load()
     record = new_record(setup, command)
     points, absent, finished = [], list(setup.absent), None
