@@ -36,12 +36,13 @@ import browser as driver  # noqa: E402
 import latency  # noqa: E402
 
 import roofline_lib as rl  # noqa: E402
+from roofline_lib.explorers import EXPLORERS  # noqa: E402
 
 
 def measure_controls(keys, config, chrome):
     """{"echo": [ms], "GemmExplorer m": [ms], ...} for each control that shows at first, each step
     of one followed by one of the echo."""
-    names = [name for name in rl._LAZY if name.endswith("Explorer")]
+    names = list(EXPLORERS)
     controls = [
         (name, key)
         for name in names

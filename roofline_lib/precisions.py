@@ -27,6 +27,12 @@ _BYTES = {
 }
 
 PRECISIONS = tuple(_BYTES)
+# what language models are served in, by what is stored
+SERVED = {
+    "weights": ("bf16", "fp8", "int4", "mxfp4"),
+    "kv": ("bf16", "fp8", "int4"),
+    "activations": ("bf16", "fp16", "fp8"),
+}
 # in numpy, torch and C
 _SAID = {"bfloat": "bf", "float": "fp", "half": "fp16", "single": "fp32", "double": "fp64"}
 

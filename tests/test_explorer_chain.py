@@ -52,7 +52,7 @@ def test_all_orders_that_tie_for_the_least_are_filled_and_counted():
 )
 def test_numbers_cover_neither_the_brackets_nor_one_another(matrices, sizes, precision):
     now = ChainExplorer.scene(
-        str(matrices), "flops", precision, **{f"d{i}": size for i, size in enumerate(sizes)}
+        matrices, "flops", precision, **{f"d{i}": size for i, size in enumerate(sizes)}
     )
     rows = {}
     for words in lay_out(now.axes, now.height, now.marks):

@@ -19,22 +19,22 @@ SHEET = rl.machine("H200 SXM")
     ("family", "m", "said"),
     [
         (
-            "over m, one layer",
+            "gemm_m",
             1000,
             "m = 1000 was not recorded: this is the nearest that was, m = 1024. [1024, 4096] @",
         ),
         (
-            "over m, one layer",
+            "gemm_m",
             16384,
             "m = 16384 was not recorded: this is the nearest that was, m = 1024. [1024, 4096] @",
         ),
         (
-            "over n = m = k",
+            "gemm_n",
             1,
             "n = 1 was not recorded: this is the nearest that was, n = 64. [64, 64] @",
         ),
-        ("over m, one layer", 1024, "[1024, 4096] @"),
-        ("over n = m = k", 16384, "[16384, 16384] @"),
+        ("gemm_m", 1024, "[1024, 4096] @"),
+        ("gemm_n", 16384, "[16384, 16384] @"),
     ],
 )
 def test_the_nearest_recorded_size_is_shown_and_said(family, m, said):
@@ -43,7 +43,7 @@ def test_the_nearest_recorded_size_is_shown_and_said(family, m, said):
 
 
 def test_above_the_roof_there_is_no_gap_to_explain():
-    explorer = rl.MeasuredExplorer("cpu_epyc_2", "fp32", "over n = m = k", 3072)
+    explorer = rl.MeasuredExplorer("cpu_epyc_2", "fp32", "gemm_n", 3072)
     assert "which cannot be" in explorer.readout and "gap" not in explorer.readout
     explorer.controls["m"].value = 64
     assert "Most of the gap: " in explorer.readout
@@ -51,13 +51,13 @@ def test_above_the_roof_there_is_no_gap_to_explain():
 
 @pytest.mark.parametrize(
     ("family", "m"),
-    [("over m, one layer", 1), ("over m, one layer", 1024), ("over n = m = k", 1024)],
+    [("gemm_m", 1), ("gemm_m", 1024), ("gemm_n", 1024)],
 )
 def test_the_explorer_shows_the_records_own_point_and_its_factors(family, m):
     explorer = rl.MeasuredExplorer("h200_b1", "bf16", family, m)
     (p,) = points(
         load("h200_b1"),
-        {"over m, one layer": "gemm_m"}.get(family, "gemm_n"),
+        family,
         precision="bf16",
         m=m,
     )
@@ -73,7 +73,7 @@ def test_the_explorer_shows_the_records_own_point_and_its_factors(family, m):
 def test_the_explorer_takes_a_record_of_ones_own_and_says_what_it_does_not_know():
     record = load("h200_a1")
     mine = replace(record, chip=replace(record.chip, name="some card"))
-    explorer = rl.MeasuredExplorer(mine, "fp8", "over n = m = k", 300)
+    explorer = rl.MeasuredExplorer(mine, "fp8", "gemm_n", 300)
     assert "[256, 256] @" in explorer.readout and "catalogue has no some card" in explorer.readout
     explorer.controls["precision"].value = "fp64"
     assert (

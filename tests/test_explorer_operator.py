@@ -187,7 +187,7 @@ def test_a_precision_that_the_machine_lacks_is_said():
     ("bad", "said"),
     [
         ({"tokens": 0}, "tokens must be a whole number from 1 to 65536 (rows, keys); got 0"),
-        ({"kv_heads": 3}, "kv_heads '3' is not known; choose one of 32, 16, 8, 4, 2, 1"),
+        ({"kv_heads": 3}, "kv_heads 3 is not known; choose one of 32, 16, 8, 4, 2, 1"),
         ({"fused": 1}, "fused must be True or False; got 1"),
         ({"flash": "yes"}, "flash must be True or False; got 'yes'"),
         ({"precision": "fp12"}, "precision 'fp12' is not known; choose one of"),

@@ -3,11 +3,13 @@ axes, what is sent, what is refused."""
 
 import base64
 import io
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
-from importlib.util import find_spec
 from pathlib import Path
 
 import ipywidgets as widgets
+import matplotlib.style
 import nbformat
 import numpy as np
 import pytest
@@ -17,27 +19,24 @@ from nbconvert import HTMLExporter
 from PIL import Image
 
 import roofline_lib as rl
+from roofline_lib import explorers
+from roofline_lib.explorers import EXPLORERS
 from roofline_lib.explorers.base import Explorer
 from roofline_lib.explorers.controls import Choice, Number, Switch, log_ladder
 from roofline_lib.explorers.marks import Point
 from roofline_lib.explorers.shapes import Dot, Words, clip
 from roofline_lib.explorers.shapes import Path as Outline
-from roofline_lib.explorers.stage import WIDTH, blank, svg, views
+from roofline_lib.explorers.stage import WIDTH, Axes, background, blank, png, svg, views
 from roofline_lib.labels import text_size
 from roofline_lib.quantities import significant
 
-MODULES = {
-    name: module
-    for name, module in rl._LAZY.items()
-    if name.endswith("Explorer") and find_spec(f"roofline_lib.{module}")
-}
 WITH_FP32 = [name for name in rl.machines() if "fp32" in rl.machine(name).precisions]
 HOSTILE = '<img src=x onerror=alert(1)> & "quotes" $\\frac{1}{0}$ \'</svg>'
 
 
-@pytest.fixture(scope="module", params=sorted(MODULES))
+@pytest.fixture(scope="module", params=sorted(EXPLORERS))
 def explorer(request):
-    return getattr(rl, request.param)()
+    return EXPLORERS[request.param].load()()
 
 
 def overlay(explorer):
@@ -122,7 +121,7 @@ def test_nothing_is_sent_when_nothing_changed(explorer, monkeypatch):
     for control in explorer.controls.values():
         control.value = control.value
     monkeypatch.setattr(type(explorer), "scene", None)  # not even asked for
-    explorer._look()
+    explorer._show()
     assert not sent
 
 
@@ -370,7 +369,7 @@ def test_precisions_that_the_machine_lacks_are_marked_and_stay():
         ]
 
     assert (
-        marked() == ["fp64", "tf32", "fp8", "int8"]
+        marked() == ["fp64", "tf32", "fp8", "int8", "fp4"]
         and control.value == control.picker.value == "fp8"
     )
     assert (
@@ -378,7 +377,7 @@ def test_precisions_that_the_machine_lacks_are_marked_and_stay():
         and control.picker.tooltips[1] == "precision fp32"
     )
     explorer.controls["machine"].value = "H100 SXM"
-    assert marked() == [] and control.value == "fp8" and "-bound" in explorer.readout
+    assert marked() == ["fp4"] and control.value == "fp8" and "-bound" in explorer.readout
     assert [
         icon != ""
         for icon in rl.DecodeExplorer(machine="V100 SXM2").controls["activations"].picker.icons
@@ -496,3 +495,96 @@ def test_stored_lessons_show_a_picture_for_each_explorer_also_as_html(path):
     assert all(pictures)
     html = HTMLExporter().from_notebook_node(notebook)[0].replace("\n", "")
     assert all(picture in html for picture in pictures)
+
+
+def test_every_explorer_is_listed_and_its_sample_runs():
+    folder = Path(explorers.__file__).parent
+    classes = {
+        line.removeprefix("class ").partition("(")[0]
+        for path in folder.glob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith("class ") and line.endswith("(Explorer):")
+    }
+    assert classes == set(EXPLORERS)
+    for name, listing in EXPLORERS.items():
+        made = eval(listing.call(), {"rl": rl})
+        assert type(made) is listing.load() and type(made).__name__ == name
+        for argument, value in listing.sample.items():
+            if argument in made.controls:
+                assert made.controls[argument].value == value
+
+
+def test_the_list_of_explorers_costs_no_pictures():
+    code = (
+        "import sys; from roofline_lib.explorers import EXPLORERS; "
+        "print([m for m in ('matplotlib', 'ipywidgets') if m in sys.modules])"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert printed.stdout == "[]\n"
+
+
+def test_a_control_takes_what_the_argument_takes():
+    explorer = rl.OperatorExplorer(kv_heads=8)
+    explorer.controls["kv_heads"].value = 4
+    assert explorer.controls["kv_heads"].value == 4
+    explorer.controls["kv_heads"].value = np.int64(2)
+    assert explorer.controls["kv_heads"].value == 2
+    for came in (True, "4", 3, 4.5, None):
+        with pytest.raises(ValueError, match="kv_heads .* is not known.*; choose one of 32, 16, 8"):
+            explorer.controls["kv_heads"].value = came
+    chain = rl.ChainExplorer()
+    chain.controls["matrices"].value = 5
+    assert chain.readout.startswith("A[4096, 64] B[64, 4096] C[4096, 1] D[1, 64] E[64, 64]")
+
+
+def test_a_number_with_a_prefix_is_typed_in_it_and_kept_in_its_unit():
+    clock = Number("clock", 1.4e9, 0.5e9, 3e9, "Hz", whole=False, ladder=[1e9, 2e9], prefix="G")
+    assert clock.box.value == 1.4 and clock.box.description == "clock (GHz)"
+    clock.box.value = 2.5
+    assert clock.value == 2.5e9
+    clock.box.value = 30.0
+    assert clock.value == 2.5e9 and clock.box.value == 2.5
+    assert "clock must be a number from 500 MHz to 3 GHz (Hz); got 30 GHz" in clock.message.value
+    clock.slider.value = 0
+    assert clock.value == 1e9 and clock.box.value == 1.0
+
+
+def test_a_machine_chosen_brings_its_own_in_one_picture(monkeypatch):
+    drawn = []
+    scene = rl.TilingExplorer.scene
+    explorer = rl.TilingExplorer("house chip", units=7)
+    monkeypatch.setattr(
+        rl.TilingExplorer,
+        "scene",
+        staticmethod(lambda **values: drawn.append(values) or scene(**values)),
+    )
+    explorer.controls["machine"].value = "A100 40GB SXM"
+    assert len(drawn) == 1 and drawn[0]["units"] == explorer.controls["units"].value == 108
+
+
+def test_a_new_precision_with_a_roof_is_offered_where_a_machine_has_it():
+    mine = rl.Machine(name="mine", peaks={"int4": 1e15, "fp32": 1e13}, bandwidths={"DRAM": 1e12})
+    explorer = rl.GemmExplorer(mine, precision="int4")
+    assert "int4" in explorer.controls["precision"].options
+    assert "int4 on mine" in explorer.readout
+    assert "int4" not in rl.GemmExplorer().controls["precision"].options
+
+
+STYLES = ["default", *sorted(matplotlib.style.available)]
+SETTINGS = [{"savefig.bbox": "tight"}, {"text.usetex": True}, {"savefig.dpi": 300}]
+AXES = (Axes((0.1, 1e4), (1e9, 1e15), "arithmetic intensity (FLOP/byte)", "performance (FLOP/s)"),)
+
+
+@pytest.fixture(scope="module")
+def drawn_by_default():
+    shapes = [Dot(100, 100), Words(200, 100, "a $label$"), Outline(np.eye(2) * 90, "#000000")]
+    return shapes, background.__wrapped__(AXES, 386), png(AXES, 386, shapes)
+
+
+@pytest.mark.parametrize("look", [*STYLES, *SETTINGS], ids=str)
+def test_a_picture_is_the_same_whatever_the_readers_settings_say(look, drawn_by_default):
+    shapes, behind, still = drawn_by_default
+    with matplotlib.style.context(look):
+        blank.cache_clear()
+        assert background.__wrapped__(AXES, 386) == behind
+        assert png(AXES, 386, shapes) == still

@@ -11,16 +11,7 @@ from pathlib import Path
 import browser as driver
 from PIL import Image
 
-EXPLORERS = {
-    "GemmExplorer": "rl.GemmExplorer('A100 40GB SXM', m=64, n=4096, k=4096, precision='bf16')",
-    "TilingExplorer": "rl.TilingExplorer('house chip', m=4096, n=4096, k=4096)",
-    "DecodeExplorer": "rl.DecodeExplorer('llama-2-7b', batch=16)",
-    "ChainExplorer": "rl.ChainExplorer((4096, 64, 4096, 64, 1))",
-    "PeakExplorer": "rl.PeakExplorer()",
-    "MeasuredExplorer": "rl.MeasuredExplorer()",
-    "OperatorExplorer": "rl.OperatorExplorer()",
-    "TrainingExplorer": "rl.TrainingExplorer()",
-}
+from roofline_lib.explorers import EXPLORERS
 
 
 def take(names, folder, width, themes=("JupyterLab Light",), scale=1.5):
@@ -32,7 +23,7 @@ def take(names, folder, width, themes=("JupyterLab Light",), scale=1.5):
         driver.write_notebook(
             f"{served}/pictures.ipynb",
             "import roofline_lib as rl",
-            *(EXPLORERS[name] for name in names),
+            *(EXPLORERS[name].call() for name in names),
         )
         with driver.jupyter(served) as server:
             for theme in themes:

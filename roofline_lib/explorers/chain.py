@@ -1,24 +1,50 @@
 """Lesson 5: every order of a matrix chain, and what each costs in FLOP, in bytes moved and in its
 largest intermediate."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import log
+from typing import NamedTuple
 
-from roofline_lib.chains import MINIMISE, chain_cost, chain_orders
-from roofline_lib.explorers.base import Explorer, Scene
+from roofline_lib.chains import MINIMISE, ChainCost, chain_cost, chain_orders
+from roofline_lib.explorers.base import Explorer
 from roofline_lib.explorers.controls import Choice, Number
-from roofline_lib.explorers.marks import Line, Point, Text
+from roofline_lib.explorers.marks import Line, Mark, Point, Text
+from roofline_lib.explorers.scenes import Scene
 from roofline_lib.explorers.stage import WIDTH, Axes
 from roofline_lib.labels import text_size
+from roofline_lib.precisions import PRECISIONS, bytes_per_element
 from roofline_lib.quantities import quantity, significant
 from roofline_lib.style import COMPUTE, FAINT, GRID, INK, MEMORY, ROOM, decades
 
+
+class Column(NamedTuple):
+    """How one measure of an order is shown."""
+
+    title: str
+    unit: str
+    color: str
+    kind: str
+    least: str
+
+
 _COLUMNS = {
-    "flops": ("FLOP", "FLOP", COMPUTE, "o"),
-    "bytes_moved": ("bytes moved", "byte", MEMORY, "s"),
-    "largest_intermediate": ("largest intermediate", "byte", ROOM, "D"),
+    "flops": Column("FLOP", "FLOP", COMPUTE, "o", "Fewest FLOP"),
+    "bytes_moved": Column("bytes moved", "byte", MEMORY, "s", "Fewest bytes moved"),
+    "largest_intermediate": Column(
+        "largest intermediate", "byte", ROOM, "D", "Smallest largest intermediate"
+    ),
 }
 _TOP, _HEIGHT = 12, 420
 _NAMED, _NUMBERED = 14, 5  # so many rows have room for all names, for all numbers
+
+
+def _one_of_each_width() -> list[str]:
+    """Of a chain only the bytes of an element matter: the first precision of each whole number."""
+    widths = {}
+    for precision in PRECISIONS:
+        widths.setdefault(bytes_per_element(precision), precision)
+    return [precision for width, precision in widths.items() if width == int(width)]
 
 
 class ChainExplorer(Explorer):
@@ -33,89 +59,129 @@ class ChainExplorer(Explorer):
         dims = list(dims)
         if not 4 <= len(dims) <= 7:
             raise ValueError(
-                f"dims must list 4 to 7 sizes (elements), one more than there are matrices; got {dims!r}"
+                "dims must list 4 to 7 sizes (elements), one more than there are matrices; "
+                f"got {dims!r}"
             )
         unused = [64] * (7 - len(dims))
         super().__init__(
-            Choice("matrices", str(len(dims) - 1), ("3", "4", "5", "6")),
+            Choice("matrices", len(dims) - 1, (3, 4, 5, 6)),
             Choice("minimise", minimise, MINIMISE, "sort by"),
-            Choice("precision", precision, ("fp64", "fp32", "bf16", "fp8")),
+            Choice("precision", precision, _one_of_each_width()),
             *(Number(f"d{i}", d, 1, 16384, "elements") for i, d in enumerate(dims + unused)),
         )
 
     @staticmethod
     def scene(matrices, minimise, precision, **sizes):
-        count, (title, *_) = int(matrices), _COLUMNS[minimise]
-        dims = [sizes[f"d{i}"] for i in range(count + 1)]
-        costs = sorted(
-            (chain_cost(dims, order, precision) for order in chain_orders(count)),
-            key=lambda cost: getattr(cost, minimise),
-        )
-        least = {measure: min(getattr(cost, measure) for cost in costs) for measure in MINIMISE}
-        # all that tie
-        best = {
-            measure: [cost for cost in costs if getattr(cost, measure) == least[measure]]
-            for measure in MINIMISE
-        }
-        axes = tuple(
-            Axes(
-                decades([getattr(cost, measure) for cost in costs]),
-                (len(costs), 0),
-                _COLUMNS[measure][0],
-                "",
-                (112 + 184 * column, _TOP, 134, _HEIGHT - _TOP - 46),
-                ylog=False,
-            )
-            for column, measure in enumerate(MINIMISE)
-        )
-        marks = [mark for row, cost in enumerate(costs) for mark in _row(row, cost, best, axes)]
-        shapes = " ".join(
-            f"{chr(ord('A') + i)}[{a}, {b}]"
-            for i, (a, b) in enumerate(zip(dims[:-1], dims[1:], strict=True))
-        )
-        worst = f"; the worst order needs {significant(max(cost.flops for cost in costs) / least['flops'])} times that"
-        readout = (
-            f"{shapes} in {precision}, {len(costs)} orders. {_said('Fewest FLOP', 'flops', best, costs, worst)} "
-            f"{_said('Fewest bytes moved', 'bytes_moved', best, costs)} "
-            f"{_said('Smallest largest intermediate', 'largest_intermediate', best, costs)}"
-        )
-        alt = f"A row for each of {len(costs)} orders, sorted by {title}, with a point for each of three costs; the least are filled."
-        return Scene(
-            axes, tuple(marks), readout, alt, _HEIGHT, tuple(f"d{i}" for i in range(count + 1, 7))
-        )
+        dims = tuple(sizes[f"d{i}"] for i in range(matrices + 1))
+        found = figures(dims, minimise, precision)
+        axes = axes_for(found)
+        unused = tuple(f"d{i}" for i in range(matrices + 1, 7))
+        return Scene(axes, marks(found, axes), sentences(found), alt(found), _HEIGHT, unused)
 
 
-def _said(words, measure, best, costs, more=""):
-    """Which order is best by a measure, and how many tie with it."""
-    title, unit, *_ = _COLUMNS[measure]
-    first, others = best[measure][0], len(best[measure]) - 1
-    value = quantity(getattr(first, measure), unit)
-    if others + 1 == len(costs):
-        return f"All orders cost the same in {title}: {value}."
-    ties = f" and {others} other{'s' * (others > 1)}" if others else ""
-    return f"{words}: {first.text}{ties}, {value}{more}."
+@dataclass(frozen=True)
+class Figures:
+    """The costs of all orders, sorted by `minimise`; `best` has those that tie for the least of
+    each measure."""
+
+    dims: tuple[int, ...]
+    minimise: str
+    precision: str
+    costs: list[ChainCost]
+    best: dict[str, list[ChainCost]]
 
 
-def _row(row, cost, best, axes):
+def figures(dims: tuple[int, ...], minimise: str, precision: str) -> Figures:
+    costs = [chain_cost(dims, order, precision) for order in chain_orders(len(dims) - 1)]
+    costs.sort(key=lambda cost: getattr(cost, minimise))
+    best = {measure: _least(costs, measure) for measure in MINIMISE}
+    return Figures(dims, minimise, precision, costs, best)
+
+
+def _least(costs: list[ChainCost], measure: str) -> list[ChainCost]:
+    least = min(getattr(cost, measure) for cost in costs)
+    return [cost for cost in costs if getattr(cost, measure) == least]
+
+
+def axes_for(found: Figures) -> tuple[Axes, ...]:
+    return tuple(
+        Axes(
+            decades([getattr(cost, measure) for cost in found.costs]),
+            (len(found.costs), 0),
+            _COLUMNS[measure].title,
+            "",
+            (112 + 184 * place, _TOP, 134, _HEIGHT - _TOP - 46),
+            ylog=False,
+        )
+        for place, measure in enumerate(MINIMISE)
+    )
+
+
+def marks(found: Figures, axes: tuple[Axes, ...]) -> tuple[Mark, ...]:
+    return tuple(
+        mark for row, cost in enumerate(found.costs) for mark in _row(row, cost, found.best, axes)
+    )
+
+
+def _row(
+    row: int, cost: ChainCost, best: dict[str, list[ChainCost]], axes: tuple[Axes, ...]
+) -> Iterator[Mark]:
     """The marks of one order: its name, and a point in each column, filled where it is the least;
     the first of a tie says the number."""
     rows = axes[0].ylim[0]
     middle, baseline = row + 0.5, row + 0.5 + 4 * rows / axes[0].rect[3]
     wins = [measure for measure in MINIMISE if cost in best[measure]]
     if rows <= _NAMED or any(best[measure][0] is cost for measure in wins):
-        yield Text(
-            axes[0].xlim[0], baseline, f"{cost.text}\u2002", INK if wins else FAINT, "end", 12
-        )
+        color = INK if wins else FAINT
+        yield Text(axes[0].xlim[0], baseline, f"{cost.text}\u2002", color, "end", 12)
     for panel, measure in enumerate(MINIMISE):
-        _, unit, color, kind = _COLUMNS[measure]
-        value, least, (low, high) = getattr(cost, measure), measure in wins, axes[panel].xlim
+        column, value = _COLUMNS[measure], getattr(cost, measure)
+        least, low = measure in wins, axes[panel].xlim[0]
         yield Line((low, value), (middle, middle), GRID, "", 1, panel=panel)
-        yield Point(value, middle, "", color, kind, not least, 6 if least else 4, panel=panel)
+        radius = 6 if least else 4
+        yield Point(value, middle, "", column.color, column.kind, not least, radius, panel=panel)
         if rows <= _NUMBERED or best[measure][0] is cost:
-            said = f"\u2002{quantity(value, unit)}\u2002"
-            start, _, width, _ = axes[panel].rect
-            edge = axes[panel + 1].rect[0] - 4 if panel + 1 < len(axes) else WIDTH
-            fits = (
-                start + width * log(value / low) / log(high / low) + text_size(said, 12.5)[0] < edge
-            )
-            yield Text(value, baseline, said, color, "start" if fits else "end", 12.5, panel)
+            said = f"\u2002{quantity(value, column.unit)}\u2002"
+            anchor = "start" if _fits_right(said, value, panel, axes) else "end"
+            yield Text(value, baseline, said, column.color, anchor, 12.5, panel)
+
+
+def _fits_right(said: str, value: float, panel: int, axes: tuple[Axes, ...]) -> bool:
+    """Whether a number has room between its point and the next panel."""
+    low, high = axes[panel].xlim
+    start, _, width, _ = axes[panel].rect
+    edge = axes[panel + 1].rect[0] - 4 if panel + 1 < len(axes) else WIDTH
+    return start + width * log(value / low) / log(high / low) + text_size(said, 12.5)[0] < edge
+
+
+def sentences(found: Figures) -> tuple[str, ...]:
+    shapes = " ".join(
+        f"{chr(ord('A') + i)}[{rows}, {columns}]"
+        for i, (rows, columns) in enumerate(zip(found.dims[:-1], found.dims[1:], strict=True))
+    )
+    worst = max(cost.flops for cost in found.costs) / found.best["flops"][0].flops
+    more = {"flops": f"; the worst order needs {significant(worst)} times that"}
+    return (
+        f"{shapes} in {found.precision}, {len(found.costs)} orders.",
+        *(_best_in_words(found, measure, more.get(measure, "")) for measure in MINIMISE),
+    )
+
+
+def _best_in_words(found: Figures, measure: str, more: str) -> str:
+    """Which order is best by a measure, and how many tie with it."""
+    column, best = _COLUMNS[measure], found.best[measure]
+    value = quantity(getattr(best[0], measure), column.unit)
+    if len(best) == len(found.costs):
+        return f"All orders cost the same in {column.title}: {value}."
+    others = len(best) - 1
+    ties = ""
+    if others:
+        ties = f" and {others} other" if others == 1 else f" and {others} others"
+    return f"{column.least}: {best[0].text}{ties}, {value}{more}."
+
+
+def alt(found: Figures) -> str:
+    return (
+        f"A row for each of {len(found.costs)} orders, sorted by {_COLUMNS[found.minimise].title}, "
+        "with a point for each of three costs; the least are filled."
+    )

@@ -6,14 +6,18 @@ typed by hand, the same sentence appears under the control and the old value com
 """
 
 from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 import ipywidgets as widgets
 import numpy as np
 import traitlets
 
-from roofline_lib.arguments import switch, unknown
+from roofline_lib.arguments import short, switch, unknown
 from roofline_lib.machines import Machine, machine, machines
+from roofline_lib.precisions import PRECISIONS
+from roofline_lib.quantities import parse_quantity, quantity
+from roofline_lib.transformer import Transformer, transformer, transformers
 
 _LABEL = "10.5em"  # so that boxes, lists and buttons stand under one another
 # a whole row of the grid; grid_column would do, if the empty grid_area did not undo it in the
@@ -72,18 +76,32 @@ class Number(Control):
     walks a ladder of round values.
 
     The ladder is log-scaled (1 2 3 4 5 6 7 8 10 12 14 16 20 ..., each step at most a quarter more)
-    unless `ladder` gives another.
+    unless `ladder` gives another. With a `prefix` such as "G" the box shows the number in units of
+    that size; the value itself stays in `unit`.
     """
 
-    def __init__(self, name, value, low, high, unit, label="", whole=True, ladder=None):
+    def __init__(
+        self,
+        name: str,
+        value: float,
+        low: float,
+        high: float,
+        unit: str,
+        label: str = "",
+        whole: bool = True,
+        ladder: Iterable[float] | None = None,
+        prefix: str = "",
+    ):
         self.low, self.high, self.unit, self.whole = low, high, unit, whole
+        self.prefix = prefix
+        self.scale = parse_quantity(f"1 {prefix}{unit}")[0] if prefix else 1
         self.ladder = [
             self._plain(step) for step in (log_ladder(low, high) if ladder is None else ladder)
         ]
         # its label and the digits of its largest number, seven at least
-        wide = f"{13.3 + 0.63 * max(7, len(str(high)))}em"
+        wide = f"{13.3 + 0.63 * max(7, len(str(high / self.scale if prefix else high)))}em"
         self.box = widgets.FloatText(
-            description=label or f"{name} ({unit})",
+            description=label or f"{name} ({prefix}{unit})",
             continuous_update=False,
             step=1 if whole else None,
             style={"description_width": _LABEL},
@@ -111,14 +129,24 @@ class Number(Control):
         )
         if not number or not self.low <= came <= self.high or (self.whole and came != int(came)):
             kind = "a whole number" if self.whole else "a number"
+            low, high = self._said(self.low), self._said(self.high)
             raise ValueError(
-                f"{self.name} must be {kind} from {self.low} to {self.high} ({self.unit}); got {came!r}"
+                f"{self.name} must be {kind} from {low} to {high} ({self.unit}); "
+                f"got {self._said(came) if number else short(came)}"
             )
         return self._plain(came)
 
     def show(self, value):
         self.slider.value = self._rung(value)
-        self.box.value = value
+        self.box.value = self._in_box(value)
+
+    def _in_box(self, value):
+        return value / self.scale if self.prefix else value
+
+    def _said(self, number):
+        """A number in an error; where the box has a prefix, with its unit, so that a value in GHz
+        given for one in Hz is seen."""
+        return quantity(float(number), self.unit, 4) if self.prefix else repr(number)
 
     def _plain(self, number):
         return int(number) if self.whole else float(number)
@@ -135,28 +163,37 @@ class Number(Control):
             self.take(self.ladder[self.slider.value])
 
     def _typed(self, change):
-        if self.box.value != self.value:
-            self.take(
-                int(self.box.value)
-                if self.whole and self.box.value == self.box.value // 1
-                else self.box.value
-            )
+        typed = self.box.value
+        if typed == self._in_box(self.value):
+            return
+        if self.prefix:
+            typed = typed * self.scale
+        self.take(int(typed) if self.whole and typed == typed // 1 else typed)
 
 
 class Choice(Control):
-    """One of a few short names (buttons) or of many (a list that drops down); `options` maps each
-    name to what it stands for."""
+    """One of a few values (buttons) or of many (a list that drops down).
 
-    def __init__(self, name, value, options, label=""):
-        self.options = (
-            dict(options) if hasattr(options, "keys") else {option: option for option in options}
-        )
+    `options` lists the values that the control takes, or maps each to what it stands for; `shown`
+    has the words on the screen for those that do not read well there.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        value: object,
+        options: Mapping | Sequence,
+        label: str = "",
+        shown: Mapping | None = None,
+    ):
+        self.options = dict(options) if isinstance(options, Mapping) else {x: x for x in options}
+        self.shown = {option: str(option) for option in self.options} | dict(shown or {})
         self.label = label = label or name
-        names = list(self.options)
-        width = sum(24 + 8 * len(one) for one in names)  # of buttons, in pixels
-        if len(names) > 8 or width > 560:
+        words = list(self.shown.values())
+        width = sum(24 + 8 * len(one) for one in words)  # of buttons, in pixels
+        if len(words) > 8 or width > 560:
             self.picker = view = widgets.Dropdown(
-                options=names,
+                options=self._pairs(),
                 value=None,
                 description=label,
                 style={"description_width": _LABEL},
@@ -164,9 +201,9 @@ class Choice(Control):
             )
         else:
             self.picker = widgets.ToggleButtons(
-                options=names,
+                options=self._pairs(),
                 value=None,
-                tooltips=[f"{label} {one}" for one in names],
+                tooltips=[f"{label} {one}" for one in words],
                 style={"button_width": "auto"},
                 layout=widgets.Layout(width="auto", flex="1 1 0"),
             )
@@ -185,19 +222,25 @@ class Choice(Control):
             lambda change: self.picker.value is not None and self.take(self.picker.value), "value"
         )
 
+    def _pairs(self):
+        return [(words, option) for option, words in self.shown.items()]
+
     @property
     def chosen(self):
         return self.options[self.value]
 
     def accept(self, came):
-        if not isinstance(came, str) or came not in self.options:
-            raise unknown(self.name, came, self.options)
-        return came
+        came = came.item() if isinstance(came, np.generic) else came
+        for option in self.options:
+            # True is no 1
+            if type(came) is type(option) and came == option:
+                return option
+        raise unknown(self.name, came, [str(option) for option in self.options])
 
     def show(self, value):
         self.picker.value = value
 
-    def mark(self, absent):
+    def mark_absent(self, absent: Sequence) -> None:
         """A sign and a word on the buttons that mean nothing now. They stay: a choice that one did
         not make must not change by itself."""
         icons = tuple("ban" if one in absent else "" for one in self.options)
@@ -205,27 +248,99 @@ class Choice(Control):
             # the browser makes new buttons when the icons change, with the tooltips of that moment
             with self.picker.hold_sync():
                 self.picker.tooltips = [
-                    f"{self.label} {one}{': not on this machine' * (one in absent)}"
-                    for one in self.options
+                    f"{self.label} {words}{': not on this machine' if one in absent else ''}"
+                    for one, words in self.shown.items()
                 ]
                 self.picker.icons = icons
 
 
-class MachineChoice(Choice):
-    """A machine of the catalogue by any of its names, or one made by hand, which joins the list."""
+class NamedChoice(Choice):
+    """One of many by name; an object made by hand stands for itself, and joins the list."""
 
-    def __init__(self, value, name="machine", label="machine"):
-        options = {one: machine(one) for one in machines()}
-        if isinstance(value, Machine):
-            options = {value.name: value} | options | {value.name: value}
+    kind: type  # of what the names stand for
+
+    def __init__(self, name: str, value: object, options: Mapping, label: str = ""):
+        if isinstance(value, self.kind):
+            own = {self.name_of(value): value}
+            options = own | dict(options) | own  # first in the list, and not another of that name
         super().__init__(name, value, options, label)
 
+    @staticmethod
+    def name_of(made: object) -> str:
+        """The name of an object made by hand."""
+        return made.name
+
+    @staticmethod
+    def look_up(name: str) -> str:
+        """The list's own spelling of a name, or an UnknownName."""
+        raise NotImplementedError
+
     def accept(self, came):
-        if isinstance(came, Machine):
-            came = came.name if self.options.get(came.name) == came else came
+        if isinstance(came, self.kind):
+            name = self.name_of(came)
+            came = name if self.options.get(name) == came else came
         elif isinstance(came, str) and came not in self.options:
-            came = machine(came).name
+            came = self.look_up(came)
         return super().accept(came)
+
+
+class MachineChoice(NamedChoice):
+    """A machine of the catalogue by any of its names, or one made by hand, which joins the list."""
+
+    kind = Machine
+
+    def __init__(self, value: Machine | str, name: str = "machine", label: str = "machine"):
+        super().__init__(name, value, {one: machine(one) for one in machines()}, label)
+
+    @staticmethod
+    def look_up(name):
+        return machine(name).name
+
+
+class ModelChoice(NamedChoice):
+    """A language model by its preset's name, or one made by hand, which joins the list."""
+
+    kind = Transformer
+
+    def __init__(self, value: Transformer | str, name: str = "model"):
+        super().__init__(name, value, {one: transformer(one) for one in transformers()})
+
+    @staticmethod
+    def name_of(made):
+        return made.name or "this model"
+
+    @staticmethod
+    def look_up(name):
+        return transformer(name).name
+
+
+class PrecisionChoice(Choice):
+    """A precision in which a chip multiplies: those `among` the given that some machine in the list
+    of `chip` has a peak at, with a mark on those that the chosen one lacks."""
+
+    def __init__(
+        self, name: str, value: str, chip: MachineChoice, among: Sequence[str] = PRECISIONS
+    ):
+        had = {precision for one in chip.options.values() for precision in one.precisions}
+        self.chip = chip
+        super().__init__(name, value, [one for one in among if one in had])
+        chip.observe(self._mark, "value")
+        self._mark()
+
+    def _mark(self, change=None):
+        self.mark_absent([one for one in self.options if one not in self.chip.chosen.precisions])
+
+
+def own_unless_given(given: dict, own: dict, where: str) -> dict:
+    """The values given by hand, and where these are None the machine's `own`. ValueError where the
+    catalogue does not know those either; `where` says of what."""
+    values = {name: own[name] if value is None else value for name, value in given.items()}
+    for name, value in values.items():
+        if value is None:
+            raise ValueError(
+                f"{name} must be given for {where}, where the catalogue does not know it; got None"
+            )
+    return values
 
 
 class Switch(Control):

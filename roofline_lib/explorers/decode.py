@@ -1,20 +1,38 @@
 """Lesson 4: one decode step of a language model under the roof, where its bytes go, and throughput
 against latency over the batch."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from roofline_lib.explorers.base import Explorer, Scene, no_peak, roofline
-from roofline_lib.explorers.controls import Choice, MachineChoice, Number
-from roofline_lib.explorers.marks import Bar, Drop, Line, Point
+from roofline_lib.explorers.base import Explorer
+from roofline_lib.explorers.controls import (
+    Choice,
+    MachineChoice,
+    ModelChoice,
+    Number,
+    PrecisionChoice,
+)
+from roofline_lib.explorers.marks import Bar, Mark, Point
+from roofline_lib.explorers.scenes import (
+    WIDE,
+    Curve,
+    Scene,
+    no_peak,
+    percent,
+    roofline,
+    three_panels,
+)
 from roofline_lib.explorers.stage import Axes
-from roofline_lib.model import bound, time_in_sequence
+from roofline_lib.machines import Machine
+from roofline_lib.model import Bound, Work, bound, time_in_sequence
+from roofline_lib.precisions import SERVED
 from roofline_lib.quantities import quantity, significant
-from roofline_lib.style import COMPUTE, FAINT, INK, INTENSITY, MEMORY, PERFORMANCE, ROOM, decades
-from roofline_lib.transformer import Transformer, transformer, transformers
+from roofline_lib.style import COMPUTE, INK, MEMORY, ROOM
+from roofline_lib.transformer import Transformer
 
 _BATCHES = 2.0 ** np.arange(0, 11)
 _SHAPES = {"attention": "D", "ffn": "o", "experts": "o", "projections": "s", "logits": "^"}
-_ACTIVATIONS = ("bf16", "fp16", "fp8")
 _HEIGHT = 486
 
 
@@ -37,100 +55,140 @@ class DecodeExplorer(Explorer):
         kv="bf16",
         activations="bf16",
     ):
-        models = {name: transformer(name) for name in transformers()}
-        if isinstance(model, Transformer):
-            name = model.name or "this model"
-            models = {name: model} | models
-        else:
-            name = transformer(model).name
+        chip = MachineChoice(machine)
         super().__init__(
-            Choice("model", name, models),
-            MachineChoice(machine),
+            ModelChoice(model),
+            chip,
             Number("batch", batch, 1, 1024, "sequences", "batch (seqs)"),
             Number("context", context, 1, 2**20, "tokens"),
-            Choice("weights", weights, ("bf16", "fp8", "int4", "mxfp4")),
-            Choice("kv", kv, ("bf16", "fp8", "int4"), "KV cache"),
-            Choice("activations", activations, _ACTIVATIONS),
+            Choice("weights", weights, SERVED["weights"]),
+            Choice("kv", kv, SERVED["kv"], "KV cache"),
+            PrecisionChoice("activations", activations, chip, SERVED["activations"]),
         )
 
     @staticmethod
     def scene(model, machine, batch, context, weights, kv, activations):
         if activations not in machine.precisions:
-            return no_peak(machine, activations, _ACTIVATIONS, "activations")
-        precisions = {"weights": weights, "kv": kv, "activations": activations}
-        works = model.decode(batch, context, **precisions)
-        step = time_in_sequence(works.values(), machine, activations)
-        curve = time_in_sequence(
-            model.decode(_BATCHES, context, **precisions).values(), machine, activations
-        )
-        total, attention = sum(works.values()), works["attention"]
-        stored = model.weight_bytes(weights), model.kv_bytes(batch, context, kv)
-        limits = {name: bound(work, machine, activations) for name, work in _groups(works).items()}
-        roof = Axes(
-            (0.1, 1e4),
-            decades([limit.attainable_performance for limit in limits.values()], (1e10, 1e16)),
-            INTENSITY,
-            PERFORMANCE,
-            (74, 14, 286, 318),
-        )
-        rate = Axes(
-            (1, 1024),
-            decades(_BATCHES / curve, (10, 1e5)),
-            "",
-            "token/s in all",
-            (440, 14, 184, 132),
-        )
-        wait = Axes(
-            (1, 1024), decades(1e3 * curve, (1, 100)), "batch", "ms a token", (440, 186, 184, 146)
-        )
-        marks = (
-            *roofline(roof, machine.peak(activations), machine.bandwidth(), activations),
-            *_points(limits),
-            *_curve(
-                1,
-                _BATCHES / curve,
-                batch,
-                batch / step,
-                f"{significant(batch / step)} token/s",
-                COMPUTE,
-            ),
-            *_curve(2, 1e3 * curve, batch, 1e3 * step, quantity(step, "s"), MEMORY),
-            *_bars(attention.bytes_moved / total.bytes_moved, stored, machine),
-        )
-        readout = (
-            f"{model.name or 'Model'} on {machine.name}, batch {batch}, context {context}: "
-            f"{quantity(total.bytes_moved, 'byte')} a step, "
-            f"{_percent(attention.bytes_moved / total.bytes_moved)} of it for attention; at least {quantity(step, 's')} a token, "
-            f"at most {significant(batch / step)} token/s. {_room(stored, machine)}"
-        )
-        alt = (
-            f"Roofline of {machine.name} in {activations} with the operators of one decode step; "
-            + "; ".join(
-                f"{name} {significant(limit.work.intensity)} FLOP/byte, {limit.bound_by}-bound"
-                for name, limit in limits.items()
-            )
-            + ". Beside it two curves over the batch: tokens per second rise and level off, milliseconds a token stay flat and then rise."
-        )
-        return Scene((roof, rate, wait), marks, readout, alt, _HEIGHT)
+            return no_peak(machine, activations, "activations", SERVED["activations"])
+        found = figures(model, machine, batch, context, weights, kv, activations)
+        axes = axes_for(found)
+        return Scene(axes, marks(found, axes), sentences(found), alt(found), _HEIGHT)
 
 
-def _groups(works):
+@dataclass(frozen=True)
+class Figures:
+    """One decode step: the bound of each group of operators, and times over the batch.
+
+    `total` and `attention` are Works of the step, `time` is in seconds, `times` in seconds for each
+    of _BATCHES, `stored` the bytes of weights and of the KV cache.
+    """
+
+    model: Transformer
+    machine: Machine
+    batch: int
+    context: int
+    activations: str
+    limits: dict[str, Bound]
+    total: Work
+    attention: Work
+    time: float
+    times: np.ndarray
+    stored: tuple[float, float]
+
+    @property
+    def rate(self) -> float:
+        """Tokens a second, of all sequences together."""
+        return self.batch / self.time
+
+    @property
+    def attention_share(self) -> float:
+        return self.attention.bytes_moved / self.total.bytes_moved
+
+
+def figures(
+    model: Transformer,
+    machine: Machine,
+    batch: int,
+    context: int,
+    weights: str,
+    kv: str,
+    activations: str,
+) -> Figures:
+    precisions = {"weights": weights, "kv": kv, "activations": activations}
+    works = model.decode(batch, context, **precisions)
+    over_batches = model.decode(_BATCHES, context, **precisions)
+    groups = _groups(works)
+    return Figures(
+        model,
+        machine,
+        batch,
+        context,
+        activations,
+        limits={name: bound(work, machine, activations) for name, work in groups.items()},
+        total=sum(works.values()),
+        attention=works["attention"],
+        time=time_in_sequence(works.values(), machine, activations),
+        times=time_in_sequence(over_batches.values(), machine, activations),
+        stored=(model.weight_bytes(weights), model.kv_bytes(batch, context, kv)),
+    )
+
+
+_PURPOSES = {
+    "attention": "attention",
+    "logits": "logits",
+    "ffn": "ffn",
+    "experts": "experts",
+    "shared": "experts",
+    "router": "experts",
+}
+
+
+def _groups(works: dict[str, Work]) -> dict[str, Work]:
     """The step's Works by purpose: what shares a label shares a point."""
     groups = {}
     for name, work in works.items():
-        group = {
-            "attention": "attention",
-            "logits": "logits",
-            "ffn": "ffn",
-            "experts": "experts",
-            "shared": "experts",
-            "router": "experts",
-        }.get(name.split()[0], "projections")
-        groups[group] = work + groups.get(group, 0)
+        purpose = _PURPOSES.get(name.split()[0], "projections")
+        groups[purpose] = work + groups.get(purpose, 0)
     return groups
 
 
-def _points(limits):
+def _curves(found: Figures) -> tuple[Curve, Curve]:
+    """Tokens a second, and milliseconds a token, over the batch."""
+    batches, rates, waits = tuple(_BATCHES), _BATCHES / found.times, 1e3 * found.times
+    at, said = found.batch, f"{significant(found.rate)} token/s"
+    return (
+        Curve(batches, tuple(rates), COMPUTE, "token/s in all", (10, 1e5), at, found.rate, said),
+        Curve(
+            batches,
+            tuple(waits),
+            MEMORY,
+            "ms a token",
+            (1, 100),
+            at,
+            1e3 * found.time,
+            quantity(found.time, "s"),
+        ),
+    )
+
+
+def axes_for(found: Figures) -> tuple[Axes, ...]:
+    reached = [limit.attainable_performance for limit in found.limits.values()]
+    return three_panels((0.1, 1e4), reached, *_curves(found), "batch")
+
+
+def marks(found: Figures, axes: tuple[Axes, ...]) -> tuple[Mark, ...]:
+    peak, bandwidth = found.machine.peak(found.activations), found.machine.bandwidth()
+    rate, wait = _curves(found)
+    return (
+        *roofline(axes[0], peak, bandwidth, found.activations),
+        *_points(found.limits),
+        *rate.marks(1),
+        *wait.marks(2),
+        *_bars(found),
+    )
+
+
+def _points(limits: dict[str, Bound]) -> list[Point]:
     """A point for each group; groups that lie on one another share it and its label. Attention has
     its own, on top of the others."""
     heaps = {}
@@ -154,47 +212,61 @@ def _points(limits):
     ]
 
 
-def _curve(panel, values, batch, value, label, color):
-    return (
-        Line(tuple(_BATCHES), tuple(values), color, "", 2.5, panel=panel),
-        Drop(batch, value, "", FAINT, panel),
-        Point(batch, value, label, INK, panel=panel, bold=True),
-    )
-
-
-def _bars(share, stored, machine):
+def _bars(found: Figures) -> list[Bar]:
     """Where the step's bytes go, and what of the machine's memory the model and its cache take."""
-    bars = (
+    (left, width), share = WIDE, found.attention_share
+    colors = MEMORY, ROOM
+    bars = [
         Bar(
             "bytes of a step: products with weights, then attention",
             (1 - share, share),
-            f"{_percent(share)} attention",
-            (74, 396, 550),
-            (MEMORY, ROOM),
-        ),
-    )
-    if "DRAM" in machine.capacities:
-        room = machine.capacity()
-        bars += (
+            f"{percent(share)} attention",
+            (left, 396, width),
+            colors,
+        )
+    ]
+    if "DRAM" in found.machine.capacities:
+        room = found.machine.capacity()
+        bars.append(
             Bar(
                 "memory: weights, then KV cache",
-                tuple(part / room for part in stored),
-                f"{_percent(sum(stored) / room)} of {quantity(room, 'byte')}",
-                (74, 440, 550),
-                (MEMORY, ROOM),
-            ),
+                tuple(part / room for part in found.stored),
+                f"{percent(sum(found.stored) / room)} of {quantity(room, 'byte')}",
+                (left, 440, width),
+                colors,
+            )
         )
     return bars
 
 
-def _room(stored, machine):
+def sentences(found: Figures) -> tuple[str, ...]:
+    return (
+        f"{found.model.name or 'Model'} on {found.machine.name}, batch {found.batch}, "
+        f"context {found.context}: {quantity(found.total.bytes_moved, 'byte')} a step, "
+        f"{percent(found.attention_share)} of it for attention; "
+        f"at least {quantity(found.time, 's')} a token, "
+        f"at most {significant(found.rate)} token/s.",
+        _room(found.stored, found.machine),
+    )
+
+
+def _room(stored: tuple[float, float], machine: Machine) -> str:
     weights, cache = (quantity(part, "byte") for part in stored)
     said = f"Weights {weights}, KV cache {cache}"
     if "DRAM" not in machine.capacities:
         return f"{said}."
-    fits = sum(stored) <= machine.capacity()
-    return f"{said}: {'they fit' if fits else 'more than fits'} into {quantity(machine.capacity(), 'byte')}."
+    room = machine.capacity()
+    fits = "they fit" if sum(stored) <= room else "more than fits"
+    return f"{said}: {fits} into {quantity(room, 'byte')}."
 
 
-def _percent(share):
-    return f"{significant(100 * share)} %"
+def alt(found: Figures) -> str:
+    operators = "; ".join(
+        f"{name} {significant(limit.work.intensity)} FLOP/byte, {limit.bound_by}-bound"
+        for name, limit in found.limits.items()
+    )
+    return (
+        f"Roofline of {found.machine.name} in {found.activations} with the operators of one decode "
+        f"step; {operators}. Beside it two curves over the batch: tokens per second rise and level "
+        "off, milliseconds a token stay flat and then rise."
+    )

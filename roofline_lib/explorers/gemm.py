@@ -1,14 +1,17 @@
 """Lesson 1 and 2: where one matrix product stands under the roof."""
 
-from roofline_lib.explorers.base import Explorer, Scene, no_peak, roofline, roofline_axes
-from roofline_lib.explorers.controls import Choice, MachineChoice, Number
-from roofline_lib.explorers.marks import Gap, Line, Point
-from roofline_lib.model import bound
+from dataclasses import dataclass
+
+from roofline_lib.explorers.base import Explorer
+from roofline_lib.explorers.controls import MachineChoice, Number, PrecisionChoice
+from roofline_lib.explorers.marks import Gap, Mark, Point
+from roofline_lib.explorers.scenes import Scene, dashed, no_peak, roofline, roofline_axes
+from roofline_lib.explorers.stage import Axes
+from roofline_lib.machines import Machine
+from roofline_lib.model import Bound, Work, bound
 from roofline_lib.operators import gemm
 from roofline_lib.quantities import quantity, significant
 from roofline_lib.style import COMPUTE, INK
-
-_PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8")
 
 
 class GemmExplorer(Explorer):
@@ -20,9 +23,10 @@ class GemmExplorer(Explorer):
     """
 
     def __init__(self, machine="A100 40GB SXM", m=1024, n=1024, k=1024, precision="fp32"):
+        chip = MachineChoice(machine)
         super().__init__(
-            Choice("precision", precision, _PRECISIONS),
-            MachineChoice(machine),
+            PrecisionChoice("precision", precision, chip),
+            chip,
             Number("m", m, 1, 65536, "rows of A"),
             Number("n", n, 1, 65536, "columns of B"),
             Number("k", k, 1, 65536, "columns of A"),
@@ -30,46 +34,82 @@ class GemmExplorer(Explorer):
 
     @staticmethod
     def scene(machine, precision, m, n, k):
-        name = f"[{m}, {k}] @ [{k}, {n}] in {precision}"
         if precision not in machine.precisions:
-            return no_peak(machine, precision, _PRECISIONS)
-        work = gemm(m, n, k, precision)
-        limit = bound(work, machine, precision)
-        reach = limit.attainable_performance
-        axes = roofline_axes(
-            [work.intensity, limit.peak_flops / limit.bandwidth], [reach / 2, 2 * limit.peak_flops]
-        )
-        marks = roofline(axes, limit.peak_flops, limit.bandwidth, precision)
-        if limit.bound_by == "memory":
-            marks += (
-                Line(
-                    (work.intensity, limit.peak_flops / limit.bandwidth),
-                    (limit.peak_flops,) * 2,
-                    COMPUTE,
-                    "",
-                    1.3,
-                    (5, 4),
-                ),
-                Gap(
-                    work.intensity,
-                    reach,
-                    limit.peak_flops,
-                    f"{significant(limit.peak_flops / reach)}x below the peak",
-                ),
-            )
-        marks += (
-            Point(
-                work.intensity, reach, f"{significant(work.intensity)} FLOP/byte", INK, bold=True
-            ),
-        )
-        readout = (
-            f"{name} on {machine.name}: {work}, {limit.bound_by}-bound. The arithmetic takes at least "
-            f"{quantity(limit.compute_time, 's')}, the traffic {quantity(limit.memory_time, 's')}."
-        )
-        stands = "on the slope" if limit.bound_by == "memory" else "under the flat roof"
-        alt = (
-            f"Roofline of {machine.name} in {precision}: {quantity(limit.bandwidth, 'byte/s')} and "
-            f"{quantity(limit.peak_flops, 'FLOP/s')} meet at {significant(limit.peak_flops / limit.bandwidth)} FLOP/byte. "
-            f"The product stands {stands} at {quantity(reach, 'FLOP/s')}."
-        )
-        return Scene((axes,), marks, readout, alt)
+            return no_peak(machine, precision)
+        found = figures(machine, precision, m, n, k)
+        axes = axes_for(found)
+        return Scene((axes,), marks(found, axes), sentences(found), alt(found))
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One product on one machine: its shape, and its bound (which holds its work)."""
+
+    machine: Machine
+    precision: str
+    m: int
+    n: int
+    k: int
+    limit: Bound
+
+    @property
+    def work(self) -> Work:
+        return self.limit.work
+
+    @property
+    def ridge(self) -> float:
+        return self.limit.peak_flops / self.limit.bandwidth
+
+    @property
+    def reach(self) -> float:
+        return self.limit.attainable_performance
+
+    @property
+    def below_the_slope(self) -> bool:
+        return self.limit.bound_by == "memory"
+
+
+def figures(machine: Machine, precision: str, m: int, n: int, k: int) -> Figures:
+    limit = bound(gemm(m, n, k, precision), machine, precision)
+    return Figures(machine, precision, m, n, k, limit)
+
+
+def axes_for(found: Figures) -> Axes:
+    peak = found.limit.peak_flops
+    return roofline_axes([found.work.intensity, found.ridge], [found.reach / 2, 2 * peak])
+
+
+def marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
+    peak, x = found.limit.peak_flops, found.work.intensity
+    point = Point(x, found.reach, f"{significant(x)} FLOP/byte", INK, bold=True)
+    roof = roofline(axes, peak, found.limit.bandwidth, found.precision)
+    if not found.below_the_slope:
+        return (*roof, point)
+    times = significant(peak / found.reach)
+    return (
+        *roof,
+        dashed((x, found.ridge), (peak, peak), COMPUTE),
+        Gap(x, found.reach, peak, f"{times}x below the peak"),
+        point,
+    )
+
+
+def sentences(found: Figures) -> tuple[str, ...]:
+    limit, m, n, k = found.limit, found.m, found.n, found.k
+    name = f"[{m}, {k}] @ [{k}, {n}] in {found.precision} on {found.machine.name}"
+    arithmetic, traffic = (quantity(time, "s") for time in (limit.compute_time, limit.memory_time))
+    return (
+        f"{name}: {found.work}, {limit.bound_by}-bound.",
+        f"The arithmetic takes at least {arithmetic}, the traffic {traffic}.",
+    )
+
+
+def alt(found: Figures) -> str:
+    slope = quantity(found.limit.bandwidth, "byte/s")
+    flat = quantity(found.limit.peak_flops, "FLOP/s")
+    stands = "on the slope" if found.below_the_slope else "under the flat roof"
+    return (
+        f"Roofline of {found.machine.name} in {found.precision}: {slope} and {flat} meet at "
+        f"{significant(found.ridge)} FLOP/byte. The product stands {stands} at "
+        f"{quantity(found.reach, 'FLOP/s')}."
+    )

@@ -1,20 +1,27 @@
 """Lesson 7: measured matrix products under the sheet's roof and the sustained one, and what
 explains the gap of one of them."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import numpy as np
 
-from roofline_lib.explorers.base import Explorer, Scene, roofline, roofline_axes
-from roofline_lib.explorers.controls import Choice, Number
-from roofline_lib.explorers.marks import Bar, Gap, Line, Point
+from roofline_lib.explorers.base import Explorer
+from roofline_lib.explorers.controls import Choice, NamedChoice, Number
+from roofline_lib.explorers.marks import Bar, Gap, Mark, Point
+from roofline_lib.explorers.scenes import Scene, dashed, percent, roofline, roofline_axes
+from roofline_lib.explorers.stage import Axes
+from roofline_lib.machines import Machine
+from roofline_lib.measuring.record import Point as Timed
 from roofline_lib.measuring.record import Record, load, recorded, validate
 from roofline_lib.measuring.roofs import nominal_roof, sustained_roof
 from roofline_lib.measuring.verdicts import explain, launch_floor, verdict
 from roofline_lib.model import bound
+from roofline_lib.precisions import PRECISIONS
 from roofline_lib.quantities import quantity, significant
 from roofline_lib.style import COMPUTE, FAINT, INK, MEMORY, ROOM
 
-_PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
-_FAMILIES = {"over m, one layer": "gemm_m", "over n = m = k": "gemm_n"}
+_FAMILIES = {"gemm_m": "over m, one layer", "gemm_n": "over n = m = k"}
 _NAMES = {
     "clock": "clock under load",
     "bandwidth": "bandwidth kept up",
@@ -22,146 +29,241 @@ _NAMES = {
     "latency": "time not spent waiting",
     "rest": "all the rest",
 }
-_LADDER = [
-    mantissa << shift
-    for shift in range(15)
-    for mantissa in ((2, 3) if shift else (1, 2, 3))
-    if mantissa << shift <= 16384
-]
+_LADDER = [1, *(mantissa << shift for shift in range(13) for mantissa in (2, 3)), 16384]
+
+
+class RecordChoice(NamedChoice):
+    """A record that comes with the library, by its name, or one of the reader's own."""
+
+    kind = Record
+
+    def __init__(self, value: Record | str):
+        records = {name: found for name in recorded() if (found := load(name)).points}
+        super().__init__("record", value, records)
+
+    @staticmethod
+    def name_of(made):
+        return "this record"
+
+    @staticmethod
+    def look_up(name):
+        return name
 
 
 class MeasuredExplorer(Explorer):
     """The recorded products of one machine: what the model allows (hollow), what was measured
     (filled), and the factors between the two.
 
-    `record` is the name of a record, the path of one (.json), or a Record such as `measure()` gives;
-    `precision` one that it has; `family` is "over m, one layer" or "over n = m = k"; `m` is m or n,
-    of which the nearest recorded size is shown. Controls: the arguments' names.
+    `record` is the name of a record, the path of one (.json), or a Record such as `measure()`
+    gives; `precision` one that it has; `family` is "gemm_m" (over m, one layer) or "gemm_n" (over
+    n = m = k); `m` is m or n, of which the nearest recorded size is shown. Controls: the arguments'
+    names.
     """
 
-    def __init__(self, record="h200_a1", precision="bf16", family="over m, one layer", m=1):
-        records = {name: found for name in recorded() if (found := load(name)).points}
+    def __init__(self, record="h200_a1", precision="bf16", family="gemm_m", m=1):
         if isinstance(record, str) and record.endswith(".json"):
-            records, record = {"this record": load(record)} | records, "this record"
+            record = load(record)
         elif isinstance(record, Record):
-            records, record = {"this record": validate(record)} | records, "this record"
+            record = validate(record)
+        records = RecordChoice(record)
         super().__init__(
-            Choice("record", record, records),
-            Choice("precision", precision, _PRECISIONS),
-            Choice("family", family, _FAMILIES),
+            records,
+            Choice("precision", precision, _recorded_precisions(records.options.values())),
+            Choice("family", family, tuple(_FAMILIES), shown=_FAMILIES),
             Number("m", m, 1, 16384, "rows", "m or n (rows)", ladder=_LADDER),
         )
 
     @staticmethod
     def scene(record, precision, family, m):
-        found = record.select(family, precision=precision)
-        if not found:
+        timed = record.select(family, precision=precision)
+        if not timed:
             return _nothing(record, precision)
-        kept_up = sustained_roof(record)
-        roof, unknown = _sheet(record, kept_up)
-        shown = min(found, key=lambda p: abs(np.log(p.shape.m / m)))
-        places = [
-            (
-                p.work.intensity,
-                bound(p.work, roof, precision).attainable_performance,
-                p.performance,
-            )
-            for p in found
-        ]
-        x, reach, rate = places[found.index(shown)]
-        axes = roofline_axes(
-            [x for x, _, _ in places], [2 * roof.peak(precision), min(y for _, _, y in places) / 2]
-        )
-        ridge, edges = kept_up.ridge_point(precision), axes.xlim
-        marks = (
-            *roofline(axes, roof.peak(precision), roof.bandwidth(), precision),
-            Line(
-                (edges[0], ridge),
-                tuple(kept_up.bandwidth() * at for at in (edges[0], ridge)),
-                MEMORY,
-                "",
-                1.3,
-                (5, 4),
-            ),
-            Line(
-                (ridge, edges[1]),
-                (kept_up.peak(precision),) * 2,
-                COMPUTE,
-                f"kept up {quantity(kept_up.peak(precision), 'FLOP/s')}",
-                1.3,
-                (5, 4),
-            ),
-            *(Point(at, allowed, "", FAINT, hollow=True, radius=4) for at, allowed, _ in places),
-            *(Point(at, got, "", FAINT, radius=4) for at, _, got in places),
-            Gap(x, *sorted((rate, reach)), _percent(rate / reach)),
-            Point(x, reach, "", INK, hollow=True),
-            Point(x, rate, f"measured, {_side(family)} = {shown.shape.m}", INK, bold=True),
-        )
-        factors = explain(shown, roof, kept_up, launch_floor(record, precision))
-        bars = {_NAMES[name]: share for name, share in factors.items()} | {
-            "all five multiplied": rate / reach
-        }
-        marks += tuple(
-            Bar(
-                name,
-                (share,),
-                significant(share),
-                (74 + 290 * (i % 2), 386 + 42 * (i // 2), 258),
-                (ROOM,),
-            )
-            for i, (name, share) in enumerate(bars.items())
-        )
-        alt = (
-            f"Roofline of {roof.name} in {precision} with its sustained roof dashed below it; {len(found)} products, each as the model "
-            "allows it (hollow) and as measured (filled). Under it a bar for each factor of the gap."
-        )
-        asked, size = _side(family), shown.shape.m
-        instead = (
-            ""
-            if size == m
-            else f"{asked} = {m} was not recorded: this is the nearest that was, {asked} = {size}. "
-        )
-        return Scene(
-            (axes,), marks, instead + _readout(record, shown, roof, factors) + unknown, alt, 520
-        )
+        found = figures(record, precision, timed, m)
+        axes = axes_for(found)
+        return Scene((axes,), marks(found, axes), sentences(found), alt(found), 520)
 
 
-def _sheet(record, kept_up):
-    """The roof to hold the record against, and what to say where the catalogue does not know the
-    machine."""
+def _recorded_precisions(records: Iterable[Record]) -> list[str]:
+    """The precisions that any of these records has products in."""
+    there = {point.precision for record in records for point in record.select(*_FAMILIES)}
+    return [precision for precision in PRECISIONS if precision in there]
+
+
+@dataclass(frozen=True)
+class Product:
+    """One timed product: where it lies (FLOP/byte), what the roof allows and what was measured, in
+    FLOP/s."""
+
+    timed: Timed
+    intensity: float
+    allowed: float
+    measured: float
+
+    @property
+    def side(self) -> str:
+        """The size that its family goes over, as the sentences name it."""
+        return "m" if self.timed.family == "gemm_m" else "n"
+
+    @property
+    def size(self) -> int:
+        return self.timed.shape.m
+
+    @property
+    def of_allowed(self) -> float:
+        return self.measured / self.allowed
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The products of one sweep under two roofs, the nominal and the sustained one.
+
+    `shown` is the product nearest to the size `asked`, `factors` explain its gap. `in_catalogue` is
+    False where the nominal roof is not known, and the sustained one stands in for it.
+    """
+
+    record: Record
+    precision: str
+    asked: int
+    nominal: Machine
+    sustained: Machine
+    in_catalogue: bool
+    products: tuple[Product, ...]
+    shown: Product
+    factors: dict[str, float]
+
+
+def figures(record: Record, precision: str, timed: list[Timed], asked: int) -> Figures:
+    sustained = sustained_roof(record)
     try:
-        return nominal_roof(record), ""
+        nominal, in_catalogue = nominal_roof(record), True
     except KeyError:
-        return (
-            kept_up,
-            f" The catalogue has no {record.chip.name}: this is the roof that it kept up.",
+        nominal, in_catalogue = sustained, False
+    products = tuple(
+        Product(
+            point,
+            point.work.intensity,
+            bound(point.work, nominal, precision).attainable_performance,
+            point.performance,
         )
-
-
-def _readout(record, p, roof, factors):
-    shape, most = p.shape, min(factors, key=factors.get)
-    said = (
-        f"[{shape.m}, {shape.k}] @ [{shape.k}, {shape.n}] in {p.precision} on {record.chip.name}: "
-        f"measured {quantity(p.performance, 'FLOP/s')} in {quantity(p.seconds, 's')}, "
-        f"{verdict(p, roof)}."
+        for point in timed
     )
-    if p.performance < bound(p.work, roof, p.precision).attainable_performance:
-        said += f" Most of the gap: {_NAMES[most]}, {significant(factors[most])}."
-    if p.clock is not None:
-        held = ", held down by the power limit" if (p.power_capped or 0) > 0.5 else ""
-        said += f" The clock stood at {quantity(p.clock, 'Hz')}{held}."
-    return said
+    shown = min(products, key=lambda product: abs(np.log(product.size / asked)))
+    floor = launch_floor(record, precision)
+    factors = explain(shown.timed, nominal, sustained, floor)
+    return Figures(
+        record, precision, asked, nominal, sustained, in_catalogue, products, shown, factors
+    )
 
 
-def _nothing(record, precision):
-    there = dict.fromkeys(p.precision for p in record.select(*_FAMILIES.values()))
-    said = f"The record of {record.chip.name} has no products in {precision}. It has {', '.join(there)}."
-    return Scene((roofline_axes(),), (), said, "Axes of a roofline, empty.")
+def axes_for(found: Figures) -> Axes:
+    slowest = min(product.measured for product in found.products)
+    return roofline_axes(
+        [product.intensity for product in found.products],
+        [2 * found.nominal.peak(found.precision), slowest / 2],
+    )
 
 
-def _side(family):
-    return "m" if family == "gemm_m" else "n"
+def marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
+    peak, bandwidth = found.nominal.peak(found.precision), found.nominal.bandwidth()
+    shown = found.shown
+    return (
+        *roofline(axes, peak, bandwidth, found.precision),
+        *_sustained_marks(found, axes),
+        *(
+            Point(product.intensity, product.allowed, "", FAINT, hollow=True, radius=4)
+            for product in found.products
+        ),
+        *(
+            Point(product.intensity, product.measured, "", FAINT, radius=4)
+            for product in found.products
+        ),
+        Gap(shown.intensity, *sorted((shown.measured, shown.allowed)), percent(shown.of_allowed)),
+        Point(shown.intensity, shown.allowed, "", INK, hollow=True),
+        Point(
+            shown.intensity,
+            shown.measured,
+            f"measured, {shown.side} = {shown.size}",
+            INK,
+            bold=True,
+        ),
+        *_bars(found),
+    )
 
 
-def _percent(share):
-    return f"{significant(100 * share)} %"
+def _sustained_marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
+    """The sustained roof, dashed below the nominal one."""
+    peak, bandwidth = found.sustained.peak(found.precision), found.sustained.bandwidth()
+    (left, right), ridge = axes.xlim, found.sustained.ridge_point(found.precision)
+    return (
+        dashed((left, ridge), (bandwidth * left, bandwidth * ridge), MEMORY),
+        dashed((ridge, right), (peak, peak), COMPUTE, f"kept up {quantity(peak, 'FLOP/s')}"),
+    )
+
+
+def _bars(found: Figures) -> list[Bar]:
+    """A bar for each factor of the gap and one for their product, in two columns."""
+    shares = {_NAMES[factor]: share for factor, share in found.factors.items()}
+    shares["all five multiplied"] = found.shown.of_allowed
+    return [
+        Bar(name, (share,), significant(share), (74 + 290 * column, 386 + 42 * row, 258), (ROOM,))
+        for (row, column), (name, share) in zip(np.ndindex(3, 2), shares.items(), strict=True)
+    ]
+
+
+def sentences(found: Figures) -> tuple[str, ...]:
+    said = [*_instead(found), *_measured(found)]
+    if found.shown.measured < found.shown.allowed:
+        most = min(found.factors, key=found.factors.get)
+        said.append(f"Most of the gap: {_NAMES[most]}, {significant(found.factors[most])}.")
+    timed = found.shown.timed
+    if timed.clock is not None:
+        held = ", held down by the power limit" if (timed.power_capped or 0) > 0.5 else ""
+        said.append(f"The clock stood at {quantity(timed.clock, 'Hz')}{held}.")
+    if not found.in_catalogue:
+        said.append(
+            f"The catalogue has no {found.record.chip.name}: this is the roof that it kept up."
+        )
+    return tuple(said)
+
+
+def _instead(found: Figures) -> list[str]:
+    """That another size is shown than the one asked for, where that is so."""
+    side, size = found.shown.side, found.shown.size
+    if size == found.asked:
+        return []
+    return [
+        f"{side} = {found.asked} was not recorded: this is the nearest that was, {side} = {size}."
+    ]
+
+
+def _measured(found: Figures) -> list[str]:
+    timed = found.shown.timed
+    shape = timed.shape
+    first, *rest = verdict(timed, found.nominal).sentences
+    return [
+        f"[{shape.m}, {shape.k}] @ [{shape.k}, {shape.n}] in {timed.precision} "
+        f"on {found.record.chip.name}: measured {quantity(timed.performance, 'FLOP/s')} "
+        f"in {quantity(timed.seconds, 's')}, {first}.",
+        *(f"{sentence}." for sentence in rest),
+    ]
+
+
+def alt(found: Figures) -> str:
+    return (
+        f"Roofline of {found.nominal.name} in {found.precision} with its sustained roof dashed "
+        f"below it; {len(found.products)} products, each as the model allows it (hollow) and as "
+        "measured (filled). Under it a bar for each factor of the gap."
+    )
+
+
+def _nothing(record: Record, precision: str) -> Scene:
+    there = dict.fromkeys(point.precision for point in record.select(*_FAMILIES))
+    return Scene(
+        (roofline_axes(),),
+        (),
+        (
+            f"The record of {record.chip.name} has no products in {precision}.",
+            f"It has {', '.join(there)}.",
+        ),
+        "Axes of a roofline, empty.",
+    )

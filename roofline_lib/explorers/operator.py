@@ -1,15 +1,19 @@
 """Lesson 8: eight operators under one roof, each step by step or in one kernel."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from roofline_lib.explorers.base import Explorer, Scene, no_peak, roofline, roofline_axes
-from roofline_lib.explorers.controls import Choice, MachineChoice, Number, Switch
+from roofline_lib.explorers.base import Explorer
+from roofline_lib.explorers.controls import Choice, MachineChoice, Number, PrecisionChoice, Switch
 from roofline_lib.explorers.marks import Mark, Point
+from roofline_lib.explorers.scenes import Scene, no_peak, plural, roofline, roofline_axes
 from roofline_lib.explorers.shapes import Path, Words
+from roofline_lib.explorers.stage import Axes, View
 from roofline_lib.labels import text_size
-from roofline_lib.model import bound, time_in_sequence
+from roofline_lib.machines import Machine
+from roofline_lib.model import Work, bound, time_in_sequence
 from roofline_lib.model import fused as merge
 from roofline_lib.operators import (
     attention,
@@ -23,7 +27,8 @@ from roofline_lib.operators import (
 from roofline_lib.quantities import quantity, significant
 from roofline_lib.style import COMPUTE, FAINT, INK, MEMORY
 
-_PRECISIONS, _ALL = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"), "all of them"
+_ALL = "all of them"
+# what each kernel of an operator does with all the numbers, read (r) or write (w), kernel by kernel
 _STEPS = {
     "elementwise": "rw rw rw",
     "softmax": "r rw rw r rw",
@@ -36,6 +41,7 @@ _KINDS = dict.fromkeys(_STEPS, "o") | {
     "prefill attention": "D",
     "decode attention": "D",
 }
+_SIDES = {"memory": MEMORY, "compute": COMPUTE}
 
 
 class OperatorExplorer(Explorer):
@@ -60,15 +66,11 @@ class OperatorExplorer(Explorer):
         causal=False,
         operator=_ALL,
     ):
+        chip = MachineChoice(machine)
         super().__init__(
-            Choice("precision", precision, _PRECISIONS),
-            Choice(
-                "kv_heads",
-                str(kv_heads),
-                {str(heads): heads for heads in (32, 16, 8, 4, 2, 1)},
-                "KV heads (of 32)",
-            ),
-            MachineChoice(machine),
+            PrecisionChoice("precision", precision, chip),
+            Choice("kv_heads", kv_heads, (32, 16, 8, 4, 2, 1), "KV heads (of 32)"),
+            chip,
             Choice("operator", operator, (_ALL, *_KINDS)),
             Number("tokens", tokens, 1, 65536, "rows, keys"),
             Switch("fused", fused, "fused: one kernel for all steps"),
@@ -79,116 +81,221 @@ class OperatorExplorer(Explorer):
     @staticmethod
     def scene(machine, precision, tokens, kv_heads, fused, flash, causal, operator):
         if precision not in machine.precisions:
-            return no_peak(machine, precision, _PRECISIONS)
-        peak, bandwidth = machine.peak(precision), machine.bandwidth()
-        points, reach, gains, said = [], [], [], ""
-        for name, (what, steps, least) in _operators(precision, tokens, kv_heads, causal).items():
-            apart, one = sum(steps), merge(*steps, bytes_moved=least)
-            times = time_in_sequence(steps, machine, precision), bound(one, machine, precision).time
-            sides = [bound(work, machine, precision).bound_by for work in (apart, one)]
-            state = int(flash if _KINDS[name] == "D" else fused)
-            work, color = (
-                (apart, one)[state],
-                INK if name == operator else {"memory": MEMORY, "compute": COMPUTE}[sides[state]],
-            )
-            points.append(
-                Point(
-                    work.intensity,
-                    work.flops / times[state],
-                    f"{name} {significant(work.intensity)}",
-                    color,
-                    _KINDS[name],
-                    not state,
-                    5.5,
-                    name == operator,
-                )
-            )
-            reach += [
-                (apart.intensity, apart.flops / times[0]),
-                (one.intensity, one.flops / times[1]),
-            ]
-            gains.append(f"{name} {significant(times[0] / times[1])}")
-            if name == operator:
-                ways = [
-                    f"{quantity(way.bytes_moved, 'byte')}, {quantity(way.intensity, 'FLOP/byte')}, {side}-bound, at least "
-                    f"{quantity(time, 's')}"
-                    for way, side, time in zip((apart, one), sides, times, strict=True)
-                ]
-                said = (
-                    f"{name}, {what}, in {precision} on {machine.name}: {quantity(one.flops, 'FLOP')} either way. "
-                    f"Step by step {ways[0]}; in one kernel {ways[1]}, {significant(times[0] / times[1])} times as fast."
-                )
-        # both states: a switch moves no axis
-        axes = roofline_axes(
-            [3 * x for x, _ in reach], [1e9, 6 * peak, *(y / 60 for _, y in reach)]
-        )
-        readout = said or (
-            f"{tokens:,} token{'s' * (tokens > 1)} in {precision} on {machine.name}, ridge point "
-            f"{significant(peak / bandwidth)} FLOP/byte. One kernel for all steps makes {', '.join(gains)} times as fast."
-        )
-        alt = (
-            f"Roofline of {machine.name} in {precision} with eight operators, by FLOP/byte: "
-            + ", ".join(point.label for point in points)
-            + "."
-        )
-        return Scene(
-            (axes,),
-            (*roofline(axes, peak, bandwidth, precision), Staircase(tuple(points))),
-            readout,
-            alt,
-        )
+            return no_peak(machine, precision)
+        found = figures(machine, precision, tokens, kv_heads, fused, flash, causal, operator)
+        axes = axes_for(found)
+        return Scene((axes,), marks(found, axes), sentences(found), alt(found))
 
 
-def _operators(precision, tokens, kv_heads, causal):
-    """{operator: (its shape in words, the Works of its steps as kernels of their own, the bytes
-    that one kernel moves for all of them)}."""
-    wide, scores, results = tokens * 4096, 32 * tokens * tokens, 32 * 56 * 56 * 64
+@dataclass(frozen=True)
+class Way:
+    """One way to run an operator: its Work, the side of the ridge it lies on ("memory" or
+    "compute"), and its time in seconds."""
+
+    work: Work
+    side: str
+    time: float
+
+    @property
+    def performance(self) -> float:
+        return self.work.flops / self.time
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An operator step by step and in one kernel; `shape` is in words, `one_kernel` says which of
+    the two ways is shown."""
+
+    name: str
+    shape: str
+    apart: Way
+    one: Way
+    one_kernel: bool
+
+    @property
+    def shown(self) -> Way:
+        return self.one if self.one_kernel else self.apart
+
+    @property
+    def gain(self) -> float:
+        return self.apart.time / self.one.time
+
+
+@dataclass(frozen=True)
+class Figures:
+    machine: Machine
+    precision: str
+    tokens: int
+    operator: str
+    compared: tuple[Comparison, ...]
+
+    @property
+    def peak(self) -> float:
+        return self.machine.peak(self.precision)
+
+
+def figures(
+    machine: Machine,
+    precision: str,
+    tokens: int,
+    kv_heads: int,
+    fused: bool,
+    flash: bool,
+    causal: bool,
+    operator: str,
+) -> Figures:
+    compared = []
+    for kernels in _operators(precision, tokens, kv_heads, causal):
+        apart, one = sum(kernels.steps), merge(*kernels.steps, bytes_moved=kernels.least_bytes)
+        together = bound(one, machine, precision)
+        steps_time = time_in_sequence(kernels.steps, machine, precision)
+        compared.append(
+            Comparison(
+                kernels.name,
+                kernels.shape,
+                Way(apart, bound(apart, machine, precision).bound_by, steps_time),
+                Way(one, together.bound_by, together.time),
+                flash if _KINDS[kernels.name] == "D" else fused,
+            )
+        )
+    return Figures(machine, precision, tokens, operator, tuple(compared))
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """An operator: its shape in words, the Works of its steps as kernels of their own, and the
+    bytes that one kernel moves for all of them."""
+
+    name: str
+    shape: str
+    steps: list[Work]
+    least_bytes: float
+
+
+def _operators(precision: str, tokens: int, kv_heads: int, causal: bool) -> list[Kernels]:
+    return [
+        *_pointwise(precision, tokens),
+        *_products(precision, tokens),
+        *_attentions(precision, tokens, kv_heads, causal),
+    ]
+
+
+def _pointwise(precision: str, tokens: int) -> Iterator[Kernels]:
+    wide, scores = tokens * 4096, 32 * tokens * tokens
     rows = f"{tokens:,} rows of 4096"
-    wholes = {
-        "elementwise": (f"3 steps on {rows}", wide, elementwise(wide, precision, 1, 1)),
-        "softmax": (
+    for name, shape, numbers, whole in (
+        ("elementwise", f"3 steps on {rows}", wide, elementwise(wide, precision, 1, 1)),
+        (
+            "softmax",
             f"{32 * tokens:,} rows of {tokens:,} scores",
             scores,
             softmax(32 * tokens, tokens, precision),
         ),
-        "LayerNorm": (rows, wide, layer_norm(tokens, 4096, precision)),
-        "RMSNorm": (rows, wide, rms_norm(tokens, 4096, precision)),
-    }
-    works = {
-        name: (
-            what,
-            [
-                elementwise(n, precision, step.count("r"), step.count("w"))
-                for step in _STEPS[name].split()
-            ],
-            one.bytes_moved,
-        )
-        for name, (what, n, one) in wholes.items()
-    }
-    for name, what, product, n in (
+        ("LayerNorm", rows, wide, layer_norm(tokens, 4096, precision)),
+        ("RMSNorm", rows, wide, rms_norm(tokens, 4096, precision)),
+    ):
+        steps = [
+            elementwise(numbers, precision, step.count("r"), step.count("w"))
+            for step in _STEPS[name].split()
+        ]
+        yield Kernels(name, shape, steps, whole.bytes_moved)
+
+
+def _products(precision: str, tokens: int) -> Iterator[Kernels]:
+    """A convolution and a GEMM, each followed by a ReLU on its results."""
+    for name, shape, product, results in (
         (
             "convolution",
             "32 images of 56 x 56 x 64, 3 x 3, ReLU",
             conv2d(32, 56, 56, 64, 64, 3, precision, padding=1),
-            results,
+            32 * 56 * 56 * 64,
         ),
         (
             "GEMM",
             f"[{tokens}, 4096] @ [4096, 4096], ReLU",
             gemm(tokens, 4096, 4096, precision),
-            wide,
+            tokens * 4096,
         ),
     ):
-        works[name] = what, [product, elementwise(n, precision, 1, 1)], product.bytes_moved
+        relu = elementwise(results, precision, 1, 1)
+        yield Kernels(name, shape, [product, relu], product.bytes_moved)
+
+
+def _attentions(precision: str, tokens: int, kv_heads: int, causal: bool) -> Iterator[Kernels]:
     for name, queries in (("prefill attention", tokens), ("decode attention", 1)):
-        what = f"32 heads on {kv_heads} KV heads, {queries:,} x {tokens:,} scores"
+        words = f"32 heads on {kv_heads} KV heads, {queries:,} x {tokens:,} scores"
         shape = (1, 32, kv_heads, queries, tokens, 128, precision)
-        works[name] = (
-            what,
-            [attention(*shape, causal=causal)],
-            attention(*shape, flash=True).bytes_moved,
-        )
-    return works
+        step = attention(*shape, causal=causal)
+        yield Kernels(name, words, [step], attention(*shape, flash=True).bytes_moved)
+
+
+def axes_for(found: Figures) -> Axes:
+    """Room for both ways: a switch moves no axis."""
+    ways = [way for one in found.compared for way in (one.apart, one.one)]
+    return roofline_axes(
+        [3 * way.work.intensity for way in ways],
+        [1e9, 6 * found.peak, *(way.performance / 60 for way in ways)],
+    )
+
+
+def marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
+    bandwidth = found.machine.bandwidth()
+    return (
+        *roofline(axes, found.peak, bandwidth, found.precision),
+        Staircase(tuple(_point(one, found.operator) for one in found.compared)),
+    )
+
+
+def _label(one: Comparison) -> str:
+    return f"{one.name} {significant(one.shown.work.intensity)}"
+
+
+def _point(one: Comparison, operator: str) -> Point:
+    chosen = one.name == operator
+    return Point(
+        one.shown.work.intensity,
+        one.shown.performance,
+        _label(one),
+        INK if chosen else _SIDES[one.shown.side],
+        _KINDS[one.name],
+        not one.one_kernel,
+        5.5,
+        chosen,
+    )
+
+
+def sentences(found: Figures) -> tuple[str, ...]:
+    for one in found.compared:
+        if one.name == found.operator:
+            return _about(one, found)
+    bandwidth = found.machine.bandwidth()
+    gains = ", ".join(f"{one.name} {significant(one.gain)}" for one in found.compared)
+    return (
+        f"{found.tokens:,} {plural(found.tokens, 'token')} in {found.precision} "
+        f"on {found.machine.name}, ridge point {significant(found.peak / bandwidth)} FLOP/byte.",
+        f"One kernel for all steps makes {gains} times as fast.",
+    )
+
+
+def _about(one: Comparison, found: Figures) -> tuple[str, ...]:
+    apart, together = (
+        f"{quantity(way.work.bytes_moved, 'byte')}, {quantity(way.work.intensity, 'FLOP/byte')}, "
+        f"{way.side}-bound, at least {quantity(way.time, 's')}"
+        for way in (one.apart, one.one)
+    )
+    return (
+        f"{one.name}, {one.shape}, in {found.precision} on {found.machine.name}: "
+        f"{quantity(one.one.work.flops, 'FLOP')} either way.",
+        f"Step by step {apart}; in one kernel {together}, {significant(one.gain)} times as fast.",
+    )
+
+
+def alt(found: Figures) -> str:
+    operators = ", ".join(_label(one) for one in found.compared)
+    return (
+        f"Roofline of {found.machine.name} in {found.precision} with eight operators, "
+        f"by FLOP/byte: {operators}."
+    )
 
 
 @dataclass(frozen=True)
@@ -196,19 +303,18 @@ class Staircase(Mark):
     """Points that may crowd: their labels go down to the right one below the other, each on a thin
     leader."""
 
-    points: tuple
+    points: tuple[Point, ...]
 
-    def _places(self, view):
+    def _places(self, view: View) -> Iterator[tuple[Point, Words, np.ndarray]]:
         """(point, its label, where the leader starts and ends), the rightmost point first."""
         spots = view.pixels([point.x for point in self.points], [point.y for point in self.points])
         foot = 0
         for i in np.lexsort((spots[:, 1], -spots[:, 0])):
             (x, y), point = spots[i], self.points[i]
-            foot, width = (
-                max(foot + 14, y + 15),
-                text_size(point.label, 12)[0] * (1.1 if point.bold else 1),
-            )
+            width = text_size(point.label, 12)[0] * (1.1 if point.bold else 1)
             left = min(x + 18, view.frame[2] - width)
+            foot = max(foot + 14, y + 15)
+            # below the points that the label would cover
             foot = max(
                 foot,
                 *(
@@ -218,22 +324,14 @@ class Staircase(Mark):
                 ),
                 0,
             )
-            yield (
-                point,
-                Words(left, foot, point.label, point.color, 12, bold=point.bold),
-                np.array(
-                    [
-                        (x, y),
-                        (np.clip(x, left - 2, left + width), foot - 4 if x < left else foot - 11),
-                    ]
-                ),
-            )
+            words = Words(left, foot, point.label, point.color, 12, bold=point.bold)
+            end = np.clip(x, left - 2, left + width), foot - 4 if x < left else foot - 11
+            yield point, words, np.array([(x, y), end])
 
     def shapes(self, view):
         places = list(self._places(view))
-        return [Path(leader, FAINT, 1) for *_, leader in places] + [
-            shape for point, *_ in places for shape in point.shapes(view)
-        ]
+        leaders = [Path(leader, FAINT, 1) for *_, leader in places]
+        return leaders + [shape for point, *_ in places for shape in point.shapes(view)]
 
     def captions(self, view, taken):
         return [words for _, words, _ in self._places(view)]

@@ -1,10 +1,15 @@
 """Lesson 3: what a tile saves in traffic, and what it costs in fast memory, at the edges and in the
 last wave."""
 
-from roofline_lib.explorers.base import Explorer, Scene, no_peak, roofline, roofline_axes
-from roofline_lib.explorers.controls import Choice, MachineChoice, Number
-from roofline_lib.explorers.marks import Bar, Point
-from roofline_lib.model import Work, bound
+from dataclasses import dataclass
+
+from roofline_lib.explorers.base import Explorer
+from roofline_lib.explorers.controls import MachineChoice, Number, PrecisionChoice, own_unless_given
+from roofline_lib.explorers.marks import Mark, Point
+from roofline_lib.explorers.scenes import Scene, Share, bar_row, no_peak, roofline, roofline_axes
+from roofline_lib.explorers.stage import Axes
+from roofline_lib.machines import Machine
+from roofline_lib.model import Bound, Work, attainable_performance, bound
 from roofline_lib.operators import gemm
 from roofline_lib.precisions import bytes_per_element
 from roofline_lib.quantities import quantity, significant
@@ -18,8 +23,6 @@ from roofline_lib.tiling import (
     tiled_gemm,
     wave_efficiency,
 )
-
-_PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8")
 
 
 class TilingExplorer(Explorer):
@@ -45,19 +48,12 @@ class TilingExplorer(Explorer):
         units=None,
     ):
         chip = MachineChoice(machine)
-        given = {"fast_memory": fast_memory, "units": units}
-        sizes = {
-            name: own if given[name] is None else given[name]
-            for name, own in _own(chip.chosen).items()
-        }
-        for name, size in sizes.items():
-            if size is None:
-                raise ValueError(
-                    f"{name} must be given for {chip.value}, of which the catalogue does not know it; got None"
-                )
+        sizes = own_unless_given(
+            {"fast_memory": fast_memory, "units": units}, _own(chip.chosen), chip.value
+        )
         super().__init__(
             chip,
-            Choice("precision", precision, _PRECISIONS),
+            PrecisionChoice("precision", precision, chip),
             Number("m", m, 1, 65536, "rows of C"),
             Number("n", n, 1, 65536, "columns of C"),
             Number("tile_m", tile_m, 1, 4096, "rows"),
@@ -66,90 +62,162 @@ class TilingExplorer(Explorer):
             Number("units", sizes["units"], 1, 1024, "SMs"),
             Number("fast_memory", sizes["fast_memory"], 4096, 2**30, "byte", "fast memory (B)"),
         )
-        chip.observe(self._bring_own, "value")
 
-    def _bring_own(self, change):
-        for name, value in _own(self.controls["machine"].chosen).items():
-            if value is not None:
-                self.controls[name].value = value
+    @staticmethod
+    def brings(changed, machine, **others):
+        own = _own(machine) if changed == "machine" else {}
+        return {name: value for name, value in own.items() if value is not None}
 
     @staticmethod
     def scene(machine, precision, m, n, k, tile_m, tile_n, units, fast_memory):
         if precision not in machine.precisions:
-            return no_peak(machine, precision, _PRECISIONS)
-        tile, width = (tile_m, tile_n), bytes_per_element(precision)
-        naive, tiled, most = (
-            naive_gemm(m, n, k, precision),
-            tiled_gemm(m, n, k, tile, precision),
-            gemm(m, n, k, precision),
-        )
-        best = Work(tiled.flops, width * io_lower_bound(m, n, k, fast_memory / width))
-        tiles, held, limit = (
-            tile_count(m, n, tile),
-            tile_memory(tile, precision),
-            bound(tiled, machine, precision),
-        )
-        filled, edge, wave = (
-            held / fast_memory,
-            1 - tile_efficiency(m, n, tile),
-            1 - wave_efficiency(tiles, units),
-        )
-
-        def point(name, work, *look):
-            reach = bound(work, machine, precision).attainable_performance
-            return Point(work.intensity, reach, name.format(significant(work.intensity)), *look)
-
-        axes = roofline_axes(
-            [naive.intensity, most.intensity], [limit.attainable_performance, 2 * limit.peak_flops]
-        )
-        points = [
-            point("naive {}", naive, MEMORY, "^", True),
-            point("compulsory {}", most, COMPUTE, "D", True),
-        ]
-        if best.bytes_moved > most.bytes_moved:
-            points.append(point("best for this memory {}", best, ROOM, "s", True))
-        points.append(
-            point("tiles {}", tiled, INK, "o", False, 6.5, True)
-            if filled <= 1
-            else point("tiles {}: too big", tiled, OVER, "o", True, 6.5, True)
-        )
-        bars = [
-            _bar(axes.frame, 0, "fast memory", filled, ROOM),
-            _bar(axes.frame, 1, "edge waste", edge, FAINT),
-            _bar(axes.frame, 2, "wave waste", wave, FAINT),
-        ]
-        excess = f", more than the {quantity(fast_memory, 'byte')} there are" if filled > 1 else ""
-        readout = (
-            f"{tile_m} x {tile_n} tiles: {quantity(tiled.bytes_moved, 'byte')} moved, {quantity(tiled.intensity, 'FLOP/byte')}, "
-            f"{limit.bound_by}-bound, {quantity(held, 'byte')} of fast memory{excess}. "
-            f"{tiles:,.0f} tiles on {units} {machine.unit_name}s: {_percent(edge)} of their area lies outside C, "
-            f"{_percent(wave)} of the waves' places stay empty."
-        )
-        alt = (
-            f"Roofline of {machine.name} in {precision} and three bars. The naive product stands at {significant(naive.intensity)} "
-            f"FLOP/byte, the best that this fast memory allows at {significant(best.intensity)}, compulsory traffic at "
-            f"{significant(most.intensity)}."
-        )
-        marks = (*roofline(axes, limit.peak_flops, limit.bandwidth, precision), *points, *bars)
-        return Scene((axes,), marks, readout, alt, round(axes.frame[3]) + 92)
+            return no_peak(machine, precision)
+        found = figures(machine, precision, (m, n, k), (tile_m, tile_n), units, fast_memory)
+        axes = axes_for(found)
+        height = round(axes.frame[3]) + 92
+        return Scene((axes,), marks(found, axes), sentences(found), alt(found), height)
 
 
-def _own(machine):
+def _own(machine: Machine) -> dict[str, int | None]:
     """The machine's own fast memory, the smallest level that is not DRAM (byte), and its units;
     None where not known."""
     inside = [int(size) for level, size in machine.capacities.items() if level != "DRAM"]
     return {"fast_memory": min(inside, default=None), "units": machine.units}
 
 
-def _bar(frame, place, name, share, color):
-    """One of three bars under the axes; one that runs over says so in words too."""
-    left, _, right, foot = frame
-    width = (right - left - 40) / 3
-    said = (
-        _percent(share) if share <= 1 else f"over: {significant(share, 3 if share > 1.01 else 4)}x"
+@dataclass(frozen=True)
+class Figures:
+    """One product by tiles: its Works from the worst traffic to the best, and what the tile costs.
+
+    `naive`, `best` (for this fast memory) and `compulsory` are Works without and with reuse,
+    `limit` is the tiled product's Bound. `held` is the tile's fast memory in byte; `edge` and
+    `wave` are the shares wasted at the edges and in the last wave.
+    """
+
+    machine: Machine
+    precision: str
+    tile: tuple[int, int]
+    units: int
+    fast_memory: int
+    naive: Work
+    best: Work
+    compulsory: Work
+    limit: Bound
+    tiles: float
+    held: float
+    edge: float
+    wave: float
+
+    @property
+    def filled(self) -> float:
+        return self.held / self.fast_memory
+
+    @property
+    def too_big(self) -> bool:
+        return self.filled > 1
+
+
+def figures(
+    machine: Machine,
+    precision: str,
+    sizes: tuple[int, int, int],
+    tile: tuple[int, int],
+    units: int,
+    fast_memory: int,
+) -> Figures:
+    m, n, k = sizes
+    width, tiles = bytes_per_element(precision), tile_count(m, n, tile)
+    tiled = tiled_gemm(m, n, k, tile, precision)
+    return Figures(
+        machine,
+        precision,
+        tile,
+        units,
+        fast_memory,
+        naive=naive_gemm(m, n, k, precision),
+        best=Work(tiled.flops, width * io_lower_bound(m, n, k, fast_memory / width)),
+        compulsory=gemm(m, n, k, precision),
+        limit=bound(tiled, machine, precision),
+        tiles=tiles,
+        held=tile_memory(tile, precision),
+        edge=1 - tile_efficiency(m, n, tile),
+        wave=1 - wave_efficiency(tiles, units),
     )
-    return Bar(name, (share,), said, (left + place * (width + 20), foot + 50, width), (color,))
 
 
-def _percent(share):
+def axes_for(found: Figures) -> Axes:
+    limit = found.limit
+    return roofline_axes(
+        [found.naive.intensity, found.compulsory.intensity],
+        [limit.attainable_performance, 2 * limit.peak_flops],
+    )
+
+
+def marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
+    peak, bandwidth = found.limit.peak_flops, found.limit.bandwidth
+    left, _, right, foot = axes.frame
+    shares = [
+        Share("fast memory", found.filled, _filled_in_words(found.filled)),
+        Share("edge waste", found.edge, tenths(found.edge), FAINT),
+        Share("wave waste", found.wave, tenths(found.wave), FAINT),
+    ]
+    return (
+        *roofline(axes, peak, bandwidth, found.precision),
+        *_points(found),
+        *bar_row(shares, left, right, foot + 50, places=3),
+    )
+
+
+def _points(found: Figures) -> list[Point]:
+    def point(words, work, *look):
+        reach = attainable_performance(
+            work.intensity, found.limit.peak_flops, found.limit.bandwidth
+        )
+        return Point(work.intensity, reach, words.format(significant(work.intensity)), *look)
+
+    points = [
+        point("naive {}", found.naive, MEMORY, "^", True),
+        point("compulsory {}", found.compulsory, COMPUTE, "D", True),
+    ]
+    if found.best.bytes_moved > found.compulsory.bytes_moved:
+        points.append(point("best for this memory {}", found.best, ROOM, "s", True))
+    words, color = ("tiles {}: too big", OVER) if found.too_big else ("tiles {}", INK)
+    points.append(point(words, found.limit.work, color, "o", found.too_big, 6.5, True))
+    return points
+
+
+def sentences(found: Figures) -> tuple[str, ...]:
+    tiled, (tile_m, tile_n) = found.limit.work, found.tile
+    there = quantity(found.fast_memory, "byte")
+    excess = f", more than the {there} there are" if found.too_big else ""
+    return (
+        f"{tile_m} x {tile_n} tiles: {quantity(tiled.bytes_moved, 'byte')} moved, "
+        f"{quantity(tiled.intensity, 'FLOP/byte')}, {found.limit.bound_by}-bound, "
+        f"{quantity(found.held, 'byte')} of fast memory{excess}.",
+        f"{found.tiles:,.0f} tiles on {found.units} {found.machine.unit_name}s: "
+        f"{tenths(found.edge)} of their area lies outside C, "
+        f"{tenths(found.wave)} of the waves' places stay empty.",
+    )
+
+
+def alt(found: Figures) -> str:
+    naive, best, compulsory = (
+        significant(work.intensity) for work in (found.naive, found.best, found.compulsory)
+    )
+    return (
+        f"Roofline of {found.machine.name} in {found.precision} and three bars. "
+        f"The naive product stands at {naive} FLOP/byte, the best that this fast memory allows "
+        f"at {best}, compulsory traffic at {compulsory}."
+    )
+
+
+def _filled_in_words(share: float) -> str:
+    """A bar that runs over says so in words too, and how far, also where it is little."""
+    if share <= 1:
+        return tenths(share)
+    return f"over: {significant(share, 3 if share > 1.01 else 4)}x"
+
+
+def tenths(share: float) -> str:
+    """A share of 1 in percent, to tenths of one: so small a waste is none."""
     return f"{significant(round(100 * share, 1), 4)} %"

@@ -1,29 +1,32 @@
 """Lesson 9: one training step under the roof, its memory, and what a larger micro-batch buys."""
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from roofline_lib.explorers.base import Explorer, Scene, no_peak, roofline
-from roofline_lib.explorers.controls import Choice, MachineChoice, Number
-from roofline_lib.explorers.marks import Bar, Drop, Line, Point
-from roofline_lib.explorers.stage import Axes
-from roofline_lib.model import bound, time_in_sequence
-from roofline_lib.quantities import quantity, significant
-from roofline_lib.style import (
-    COMPUTE,
-    FAINT,
-    INK,
-    INTENSITY,
-    MEMORY,
-    OVER,
-    PERFORMANCE,
-    ROOM,
-    decades,
+from roofline_lib.explorers.base import Explorer
+from roofline_lib.explorers.controls import Choice, MachineChoice, ModelChoice, Number
+from roofline_lib.explorers.marks import Bar, Mark, Point
+from roofline_lib.explorers.scenes import (
+    WIDE,
+    Curve,
+    Scene,
+    dashed,
+    no_peak,
+    percent,
+    roofline,
+    three_panels,
 )
-from roofline_lib.training import KEEP, training_memory, training_step
-from roofline_lib.transformer import Transformer, transformer, transformers
+from roofline_lib.explorers.stage import Axes
+from roofline_lib.machines import Machine
+from roofline_lib.model import Bound, bound, time_in_sequence
+from roofline_lib.quantities import quantity, significant
+from roofline_lib.style import COMPUTE, FAINT, INK, MEMORY, OVER, ROOM
+from roofline_lib.training import KEEP, TrainingMemory, training_memory, training_step
+from roofline_lib.transformer import Transformer
 
+_PRECISION = "bf16"  # that a training step is counted in
 _SIZES = 2 ** np.arange(0, 8)
 _HEIGHT = 450
 _PARTS = {"weights": MEMORY, "gradients": FAINT, "optimizer": COMPUTE, "activations": ROOM}
@@ -47,16 +50,8 @@ class TrainingExplorer(Explorer):
         tokens=2048,
         keep="no scores",
     ):
-        models = {name: transformer(name) for name in transformers()}
-        name = (
-            (model.name or "this model")
-            if isinstance(model, Transformer)
-            else transformer(model).name
-        )
         super().__init__(
-            Choice(
-                "model", name, models | ({name: model} if isinstance(model, Transformer) else {})
-            ),
+            ModelChoice(model),
             MachineChoice(machine),
             Number("micro_batch", micro_batch, 1, 128, "sequences", "micro-batch"),
             Number("accumulation", accumulation, 1, 64, "micro-batches", "accumulated"),
@@ -66,98 +61,154 @@ class TrainingExplorer(Explorer):
 
     @staticmethod
     def scene(model, machine, micro_batch, accumulation, tokens, keep):
-        if "bf16" not in machine.precisions:
-            return no_peak(machine, "bf16")
-        step = training_step(model, micro_batch, tokens, accumulation, keep)
-        held, room = (
-            training_memory(model, micro_batch, tokens, keep),
-            machine.capacities.get("DRAM", np.inf),
-        )
-        rate = (
-            micro_batch * accumulation * tokens / time_in_sequence(step.values(), machine, "bf16")
-        )
-        rates, needs = _curves(model, machine, accumulation, tokens, keep)
-        limits = {name: bound(step[name], machine, "bf16") for name in ("forward", "optimizer")}
-        roof = Axes(
-            (0.1, 1e5),
-            decades([limit.attainable_performance for limit in limits.values()], (1e10, 1e16)),
-            INTENSITY,
-            PERFORMANCE,
-            (74, 14, 286, 318),
-        )
-        upper = Axes(
-            (1, 128), decades(rates, (100, 1e5)), "", "token/s at most", (440, 14, 184, 132)
-        )
-        lower = Axes(
-            (1, 128),
-            decades(needs, (1e10, 1e12)),
-            "micro-batch",
-            "memory (byte)",
-            (440, 186, 184, 146),
-        )
-        fits = held.total <= room
-        marks = (
-            *roofline(roof, machine.peak("bf16"), machine.bandwidth(), "bf16"),
-            Point(
-                limits["forward"].work.intensity,
-                limits["forward"].attainable_performance,
-                "forward, backward",
-                INK,
-            ),
-            Point(
-                limits["optimizer"].work.intensity,
-                limits["optimizer"].attainable_performance,
-                "optimizer",
-                INK,
-                "D",
-            ),
-            Line(tuple(_SIZES), tuple(rates), COMPUTE, panel=1),
-            Drop(micro_batch, rate, "", FAINT, 1),
-            Point(micro_batch, rate, f"{significant(rate)} token/s", INK, panel=1, bold=True),
-            Line(tuple(_SIZES), tuple(needs), MEMORY, panel=2),
-            Drop(micro_batch, held.total, "", FAINT, 2),
-            Point(
-                micro_batch,
-                held.total,
-                quantity(held.total, "byte"),
-                INK if fits else OVER,
-                hollow=not fits,
-                panel=2,
-                bold=True,
-            ),
-        )
-        if np.isfinite(room):
-            parts = tuple(getattr(held, part) / room for part in _PARTS)
-            marks += (
-                Line(
-                    (1, 128), (room, room), FAINT, f"holds {quantity(room, 'byte')}", 1.5, (5, 4), 2
-                ),
-                Bar(
-                    "memory: " + ", ".join(_PARTS),
-                    parts,
-                    f"{significant(100 * sum(parts))} % of {quantity(room, 'byte')}",
-                    (74, 400, 550),
-                    tuple(_PARTS.values()),
-                ),
-            )
-        sizes = ", ".join(f"{part} {quantity(getattr(held, part), 'byte')}" for part in _PARTS)
-        readout = (
-            f"{model.name or 'Model'} on {machine.name}, micro-batch {micro_batch} x {tokens} tokens, {accumulation} accumulated: "
-            f"{quantity(held.total, 'byte')} held ({sizes}), {'which fits' if fits else 'more than fits'}. Products at "
-            f"{significant(limits['forward'].work.intensity)} FLOP/byte, {limits['forward'].bound_by}-bound; at most "
-            f"{significant(rate)} token/s."
-        )
-        alt = (
-            f"Roofline of {machine.name}: the products of a training step are {limits['forward'].bound_by}-bound, the optimizer lies "
-            "far down the slope. Beside it, over the micro-batch, tokens per second level off and memory grows in a straight line."
-        )
-        return Scene((roof, upper, lower), marks, readout, alt, _HEIGHT)
+        if _PRECISION not in machine.precisions:
+            return no_peak(machine, _PRECISION, among=())
+        found = figures(model, machine, micro_batch, accumulation, tokens, keep)
+        axes = axes_for(found)
+        return Scene(axes, marks(found, axes), sentences(found), alt(found), _HEIGHT)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One training step: its products' and its optimizer's Bound, what it holds, and how fast it
+    is.
+
+    `rate` is in tokens/s at most, `rates` and `needs` (byte) are over _SIZES; `room` (byte) is
+    None where the machine's DRAM is not known.
+    """
+
+    model: Transformer
+    machine: Machine
+    micro_batch: int
+    accumulation: int
+    tokens: int
+    products: Bound
+    optimizer: Bound
+    held: TrainingMemory
+    room: float | None
+    rate: float
+    rates: tuple
+    needs: tuple
+
+    @property
+    def fits(self) -> bool:
+        return self.room is None or self.held.total <= self.room
+
+
+def figures(
+    model: Transformer,
+    machine: Machine,
+    micro_batch: int,
+    accumulation: int,
+    tokens: int,
+    keep: str,
+) -> Figures:
+    step = training_step(model, micro_batch, tokens, accumulation, keep)
+    seconds = time_in_sequence(step.values(), machine, _PRECISION)
+    rates, needs = _over_sizes(model, machine, accumulation, tokens, keep)
+    return Figures(
+        model,
+        machine,
+        micro_batch,
+        accumulation,
+        tokens,
+        products=bound(step["forward"], machine, _PRECISION),
+        optimizer=bound(step["optimizer"], machine, _PRECISION),
+        held=training_memory(model, micro_batch, tokens, keep),
+        room=machine.capacities.get("DRAM"),
+        rate=micro_batch * accumulation * tokens / seconds,
+        rates=rates,
+        needs=needs,
+    )
 
 
 @cache
-def _curves(model, machine, accumulation, tokens, keep):
+def _over_sizes(
+    model: Transformer, machine: Machine, accumulation: int, tokens: int, keep: str
+) -> tuple[tuple, tuple]:
     """(tokens/s at most, bytes held) for each of _SIZES, which no change of the micro-batch alone
     moves."""
     step = training_step(model, _SIZES, tokens, accumulation, keep)
-    rates = _SIZES * accumulation * tokens / time_in_sequence(step.values(), machine, "bf16")
-    return rates, training_memory(model, _SIZES, tokens, keep).total
+    rates = _SIZES * accumulation * tokens / time_in_sequence(step.values(), machine, _PRECISION)
+    return tuple(rates), tuple(training_memory(model, _SIZES, tokens, keep).total)
+
+
+def _curves(found: Figures) -> tuple[Curve, Curve]:
+    """Tokens a second, and bytes held, over the micro-batch."""
+    sizes, at, held = tuple(_SIZES), found.micro_batch, found.held.total
+    rate = f"{significant(found.rate)} token/s"
+    return (
+        Curve(sizes, found.rates, COMPUTE, "token/s at most", (100, 1e5), at, found.rate, rate),
+        Curve(
+            sizes,
+            found.needs,
+            MEMORY,
+            "memory (byte)",
+            (1e10, 1e12),
+            at,
+            held,
+            quantity(held, "byte"),
+            INK if found.fits else OVER,
+            hollow=not found.fits,
+        ),
+    )
+
+
+def axes_for(found: Figures) -> tuple[Axes, ...]:
+    reached = [limit.attainable_performance for limit in (found.products, found.optimizer)]
+    return three_panels((0.1, 1e5), reached, *_curves(found), "micro-batch")
+
+
+def marks(found: Figures, axes: tuple[Axes, ...]) -> tuple[Mark, ...]:
+    peak, bandwidth = found.machine.peak(_PRECISION), found.machine.bandwidth()
+    rate, need = _curves(found)
+    return (
+        *roofline(axes[0], peak, bandwidth, _PRECISION),
+        _point(found.products, "forward, backward", "o"),
+        _point(found.optimizer, "optimizer", "D"),
+        *rate.marks(1),
+        *need.marks(2),
+        *(() if found.room is None else _against_the_room(found)),
+    )
+
+
+def _point(limit: Bound, name: str, kind: str) -> Point:
+    return Point(limit.work.intensity, limit.attainable_performance, name, INK, kind)
+
+
+def _against_the_room(found: Figures) -> tuple[Mark, ...]:
+    """What the machine's memory holds, as a line over the curve and as a bar of parts."""
+    room, (left, width) = found.room, WIDE
+    parts = tuple(getattr(found.held, part) / room for part in _PARTS)
+    said = quantity(room, "byte")
+    return (
+        dashed((1, 128), (room, room), FAINT, f"holds {said}", 1.5, panel=2),
+        Bar(
+            "memory: " + ", ".join(_PARTS),
+            parts,
+            f"{percent(sum(parts))} of {said}",
+            (left, 400, width),
+            tuple(_PARTS.values()),
+        ),
+    )
+
+
+def sentences(found: Figures) -> tuple[str, ...]:
+    sizes = ", ".join(f"{part} {quantity(getattr(found.held, part), 'byte')}" for part in _PARTS)
+    fits = "which fits" if found.fits else "more than fits"
+    return (
+        f"{found.model.name or 'Model'} on {found.machine.name}, "
+        f"micro-batch {found.micro_batch} x {found.tokens} tokens, "
+        f"{found.accumulation} accumulated: "
+        f"{quantity(found.held.total, 'byte')} held ({sizes}), {fits}.",
+        f"Products at {significant(found.products.work.intensity)} FLOP/byte, "
+        f"{found.products.bound_by}-bound; at most {significant(found.rate)} token/s.",
+    )
+
+
+def alt(found: Figures) -> str:
+    return (
+        f"Roofline of {found.machine.name}: the products of a training step are "
+        f"{found.products.bound_by}-bound, the optimizer lies far down the slope. Beside it, over "
+        "the micro-batch, tokens per second level off and memory grows in a straight line."
+    )

@@ -39,10 +39,20 @@ class Finding:
     ratio: float
     regime: str
     suspects: Mapping[str, str]
-    text: str
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is found, in words, and what is suspected; without full stops."""
+        if not self.suspects:
+            return (f"{significant(100 * self.ratio)} % of attainable ({self.regime})",)
+        why = "; ".join(f"{name}: {reason}" for name, reason in self.suspects.items())
+        return (
+            f"{significant(self.ratio, 4)} times attainable ({self.regime}), which cannot be",
+            f"Suspect {why}",
+        )
 
     def __str__(self) -> str:
-        return self.text
+        return ". ".join(self.sentences)
 
 
 def efficiency(point: Point, machine: Machine | str) -> float:
@@ -58,7 +68,7 @@ def verdict(point: Point, machine: Machine | str) -> Finding:
     roof = bound(point.work, machine, point.precision)
     ratio, where = roof.time / point.seconds, regime(point, machine)
     if ratio <= 1 + 1e-5:  # the stream that set a roof stands on it, and a record keeps six digits
-        return Finding(ratio, where, {}, f"{significant(100 * ratio)} % of attainable ({where})")
+        return Finding(ratio, where, {})
     suspects = _above_peak(point, machine, roof.compute_time / point.seconds)
     suspects |= _above_slope(point, machine, roof.memory_time / point.seconds)
     slip = next(
@@ -68,13 +78,7 @@ def verdict(point: Point, machine: Machine | str) -> Finding:
         suspects["units"] = slip
     elif not suspects:
         suspects["units"] = "nothing else explains it: check FLOP, bytes and seconds one by one"
-    why = "; ".join(f"{name}: {reason}" for name, reason in suspects.items())
-    return Finding(
-        ratio,
-        where,
-        suspects,
-        f"{significant(ratio, 4)} times attainable ({where}), which cannot be. Suspect {why}",
-    )
+    return Finding(ratio, where, suspects)
 
 
 def regime(point: Point, machine: Machine | str) -> str:

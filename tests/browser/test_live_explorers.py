@@ -5,7 +5,6 @@ import io
 import json
 import re
 from functools import partial
-from importlib.util import find_spec
 
 import browser as driver
 import numpy as np
@@ -13,13 +12,10 @@ import pytest
 from PIL import Image
 
 import roofline_lib as rl
+from roofline_lib.explorers import EXPLORERS
 
 pytestmark = pytest.mark.browser
-NAMES = sorted(
-    name
-    for name, module in rl._LAZY.items()
-    if name.endswith("Explorer") and find_spec(f"roofline_lib.{module}")
-)
+NAMES = sorted(EXPLORERS)
 COMMON = """
 import json, gc, numpy as np, roofline_lib as rl
 made = {}
