@@ -224,7 +224,7 @@ def test_labels_keep_clear_of_each_other_and_of_the_point(m, n, k, machine):
 
 @pytest.mark.parametrize("name", ["A100 40GB SXM", "house chip", "H100 SXM"])
 def test_labels_of_roofs_touch_no_point(name):
-    """Lessons 3 and 8 have up to eight points on their roofs, and both labels find a place."""
+    """Lessons 3 and 9 have up to eight points on their roofs, and both labels find a place."""
     tiling, operators = rl.TilingExplorer(name), rl.OperatorExplorer(name, fused=True, flash=True)
     for explorer, control in ((tiling, "tile_m"), (tiling, "k"), (operators, "tokens")):
         before = explorer.controls[control].value

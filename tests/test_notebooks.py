@@ -156,7 +156,7 @@ def test_rule_bites(rule, break_it, tmp_path):
 @pytest.mark.parametrize(
     ("markdown", "found"),
     [
-        ("A 4096 × 4096 product, 20 minutes, lesson 7, F3.7, 3D", []),
+        ("A 4096 × 4096 product, 20 minutes, lesson 8, F3.7, 3D", []),
         (
             "**A 4096 × 512 product** on an A100 40GB, Llama 2 7B, fp32, b/4, `8 GB`",
             ["4096", "512"],

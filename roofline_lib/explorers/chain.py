@@ -1,4 +1,4 @@
-"""Lesson 5: every order of a matrix chain, and what each costs in FLOP, in bytes moved and in its
+"""Lesson 6: every order of a matrix chain, and what each costs in FLOP, in bytes moved and in its
 largest intermediate."""
 
 from collections.abc import Iterator

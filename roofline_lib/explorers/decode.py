@@ -1,4 +1,4 @@
-"""Lesson 4: one decode step of a language model under the roof, where its bytes go, and throughput
+"""Lesson 5: one decode step of a language model under the roof, where its bytes go, and throughput
 against latency over the batch."""
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Lesson 7: measured matrix products under the sheet's roof and the sustained one, and what
+"""Lesson 8: measured matrix products under the sheet's roof and the sustained one, and what
 explains the gap of one of them."""
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Lesson 8: eight operators under one roof, each step by step or in one kernel."""
+"""Lesson 9: eight operators under one roof, each step by step or in one kernel."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Lesson 6: a peak counted from units, lanes and clock, held against the printed figure and a
+"""Lesson 7: a peak counted from units, lanes and clock, held against the printed figure and a
 measured one."""
 
 from collections.abc import Iterator

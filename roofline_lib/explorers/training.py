@@ -1,4 +1,4 @@
-"""Lesson 9: one training step under the roof, its memory, and what a larger micro-batch buys."""
+"""Lesson 11: one training step under the roof, its memory, and what a larger micro-batch buys."""
 
 from dataclasses import dataclass
 from functools import cache

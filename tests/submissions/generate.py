@@ -1,4 +1,4 @@
-"""Hostile and unlucky notebooks for lesson 01, each with the mark that it must get.
+"""Hostile and unlucky notebooks for lesson 1, each with the mark that it must get.
 
     python tests/submissions/generate.py FOLDER        writes them all there
 
