@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from roofline_lib.arguments import UnknownName, number, plain, size, unknown
+from roofline_lib.arguments import Number, UnknownName, number, plain, size, unknown
 from roofline_lib.links import Link, as_link
 
 COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all")
@@ -28,25 +28,25 @@ class Transfer:
     follow one another. `n * transfer` is the same n times over, and transfers over one link add up.
     """
 
-    bytes_sent: float
-    bytes_on_link: float
-    steps: float
+    bytes_sent: Number
+    bytes_on_link: Number
+    steps: Number
     link: Link | None = None
 
     __array_ufunc__ = None  # so that numpy numbers leave n * transfer to us
 
     @property
-    def latency_time(self) -> float:
+    def latency_time(self) -> Number:
         """Seconds that the messages wait: steps x latency of the link."""
         return self.steps * self._link.latency
 
     @property
-    def bytes_time(self) -> float:
+    def bytes_time(self) -> Number:
         """Seconds on the busiest connection: bytes / bandwidth, one way."""
         return self.bytes_on_link / self._link.bandwidth
 
     @property
-    def time(self) -> float:
+    def time(self) -> Number:
         """Seconds at least: latency part + bytes part. ValueError where no link was given."""
         return self.latency_time + self.bytes_time
 
@@ -217,7 +217,7 @@ WAYS = (*_WAYS, _ADDING_SWITCH, _ONE_SHOT)
 
 
 def all_gather(
-    bytes: float, ranks: int, link: Link | None = None, *, over: str | Torus | None = None
+    bytes: Number, ranks: Number, link: Link | str | None = None, *, over: str | Torus | None = None
 ) -> Transfer:
     """Transfer of an all-gather: each of `ranks` ranks starts with one shard and ends with all.
 
@@ -231,7 +231,7 @@ def all_gather(
 
 
 def reduce_scatter(
-    bytes: float, ranks: int, link: Link | None = None, *, over: str | Torus | None = None
+    bytes: Number, ranks: Number, link: Link | str | None = None, *, over: str | Torus | None = None
 ) -> Transfer:
     """Transfer of a reduce-scatter: each of `ranks` ranks starts with a whole array and ends with
     one shard of their sum.
@@ -244,7 +244,7 @@ def reduce_scatter(
 
 
 def all_reduce(
-    bytes: float, ranks: int, link: Link | None = None, *, over: str | Torus | None = None
+    bytes: Number, ranks: Number, link: Link | str | None = None, *, over: str | Torus | None = None
 ) -> Transfer:
     """Transfer of an all-reduce: each of `ranks` ranks starts with a whole array and ends with the
     sum of all.
@@ -265,7 +265,7 @@ def all_reduce(
 
 
 def all_to_all(
-    bytes: float, ranks: int, link: Link | None = None, *, over: str | Torus | None = None
+    bytes: Number, ranks: Number, link: Link | str | None = None, *, over: str | Torus | None = None
 ) -> Transfer:
     """Transfer of an all-to-all: rank i sends its j-th block to rank j, a transposition.
 
@@ -277,7 +277,7 @@ def all_to_all(
     return _transfer(way.exchange(ranks), total, link)
 
 
-def send(bytes: float, link: Link | None = None, *, hops: int = 1) -> Transfer:
+def send(bytes: Number, link: Link | str | None = None, *, hops: Number = 1) -> Transfer:
     """Transfer of `bytes` (byte) from one rank to one other; each of `hops` cables on the way adds
     a latency, and the bytes stream through."""
     hops, total = size("hops", hops, "cables"), number("bytes", bytes, "byte", least=0)
@@ -285,7 +285,7 @@ def send(bytes: float, link: Link | None = None, *, hops: int = 1) -> Transfer:
 
 
 def hierarchical_all_reduce(
-    bytes: float, groups: int, group_size: int, inside: Link, between: Link
+    bytes: Number, groups: Number, group_size: Number, inside: Link | str, between: Link | str
 ) -> tuple[Transfer, Transfer, Transfer]:
     """Three Transfers of an all-reduce over `groups` groups (hosts) of `group_size` ranks:
     reduce-scatter over the link `inside`, all-reduce of one shard over the link `between` the
@@ -304,7 +304,7 @@ def hierarchical_all_reduce(
     )
 
 
-def bus_factor(collective: str, ranks: int) -> float:
+def bus_factor(collective: str, ranks: Number) -> Number:
     """Bus bandwidth over algorithm bandwidth, as nccl-tests defines it: 2 (n-1)/n for "all_reduce",
     (n-1)/n for the other three. UnknownName for any other collective."""
     if not isinstance(collective, str) or collective not in COLLECTIVES:
@@ -313,7 +313,7 @@ def bus_factor(collective: str, ranks: int) -> float:
     return (2 if collective == "all_reduce" else 1) * (ranks - 1) / ranks
 
 
-def algorithm_bandwidth(bytes: float, time: float) -> float:
+def algorithm_bandwidth(bytes: Number, time: Number) -> Number:
     """nccl-tests' algbw (byte/s): `bytes` (S, byte) over `time` (s).
 
     S is the whole array, for an all-to-all what one rank holds. It says how soon an array is done,
@@ -322,7 +322,7 @@ def algorithm_bandwidth(bytes: float, time: float) -> float:
     return number("bytes", bytes, "byte", least=0) / number("time", time, "s", above=0)
 
 
-def bus_bandwidth(collective: str, bytes: float, ranks: int, time: float) -> float:
+def bus_bandwidth(collective: str, bytes: Number, ranks: Number, time: Number) -> Number:
     """nccl-tests' busbw (byte/s): algbw x `bus_factor`, to compare with a link's bandwidth one way.
 
     It assumes the bytes of point-to-point messages: a switch that adds up sends fewer, and busbw
@@ -331,7 +331,9 @@ def bus_bandwidth(collective: str, bytes: float, ranks: int, time: float) -> flo
     return algorithm_bandwidth(bytes, time) * bus_factor(collective, ranks)
 
 
-def bisection_bandwidth(link: Link, ranks: int, *, over: str | Torus | None = None) -> float:
+def bisection_bandwidth(
+    link: Link | str, ranks: Number, *, over: str | Torus | None = None
+) -> Number:
     """Byte/s one way from one half of the ranks to the other, all cables between them together.
 
     A switch: half of the ports. A torus is cut across its longest side, which cuts each ring of

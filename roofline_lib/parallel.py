@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from roofline_lib.arguments import number, plain, size, unknown
+from roofline_lib.arguments import Number, number, plain, size, unknown
 from roofline_lib.collectives import (
     Transfer,
     all_gather,
@@ -76,30 +76,30 @@ class ParallelStep:
     works: dict[str, Work]
     transfers: dict[str, Transfer]
     weight_bytes: float
-    kv_bytes: float = 0.0
+    kv_bytes: Number = 0.0
     stages: int = 1
 
     @property
-    def memory(self) -> float:
+    def memory(self) -> Number:
         """Bytes that the chip holds: weights and KV cache."""
         return self.weight_bytes + self.kv_bytes
 
     @property
-    def transfer_time(self) -> float:
+    def transfer_time(self) -> Number:
         """Seconds of all transfers of one chip, one after another. ValueError without a link."""
         return sum(transfer.time for transfer in self.transfers.values())
 
-    def work_time(self, machine: Machine | str, precision: str) -> float:
+    def work_time(self, machine: Machine | str, precision: str) -> Number:
         """Seconds at least for the chip's Works, one after another."""
         return time_in_sequence(self.works.values(), machine, precision)
 
-    def time(self, machine: Machine | str, precision: str) -> float:
+    def time(self, machine: Machine | str, precision: str) -> Number:
         """Seconds until a batch is through: work and transfers of every stage, one after another.
         Tensor and expert parallel transfers stand between the works that need them, so nothing
         overlaps."""
         return self.stages * (self.work_time(machine, precision) + self.transfer_time)
 
-    def overlapped_time(self, machine: Machine | str, precision: str) -> float:
+    def overlapped_time(self, machine: Machine | str, precision: str) -> Number:
         """Seconds if every transfer went on beside other work: the larger of the two. A bound;
         splitting each step into two micro-batches comes near it."""
         together = np.maximum(self.work_time(machine, precision), self.transfer_time)
@@ -215,7 +215,11 @@ def layer_transfers(chip, row_bytes, parallel, links):
 
 
 def gradient_transfers(
-    bytes: float, ranks: int, zero: int = 0, accumulation: int = 1, link: Link | None = None
+    bytes: Number,
+    ranks: int,
+    zero: int = 0,
+    accumulation: Number = 1,
+    link: Link | str | None = None,
 ) -> dict[str, Transfer]:
     """{name: Transfer} of data parallelism in one training step over `ranks` ranks, for weights of
     `bytes` (byte; gradients are as wide).
@@ -272,8 +276,8 @@ def data_parallel_tokens(
 
 
 def tensor_parallel_limit(
-    d_ff: int, machine: Machine | str, precision: str, link: Link | str, *, matrices: int = 2
-) -> float:
+    d_ff: Number, machine: Machine | str, precision: str, link: Link | str, *, matrices: Number = 2
+) -> Number:
     """Chips up to which tensor parallelism of an FFN hides behind its arithmetic: F B/C for two
     matrices in 16 bit.
 
@@ -285,7 +289,7 @@ def tensor_parallel_limit(
     return matrices * d_ff / (s * link_ridge(machine, precision, link))
 
 
-def least_layer_bytes(latency: float, bandwidth: float, ranks: int = 2) -> float:
+def least_layer_bytes(latency: Number, bandwidth: Number, ranks: Number = 2) -> Number:
     """Bytes of weights a layer above which `ranks` chips decode sooner than one: 2 L BW n/(n-1), so
     4 L BW for a second chip.
 
@@ -298,7 +302,7 @@ def least_layer_bytes(latency: float, bandwidth: float, ranks: int = 2) -> float
     return 2 * latency * bandwidth * ranks / (ranks - 1)
 
 
-def pipeline_bubble(stages: int, micro_batches: int, interleaved: int = 1) -> float:
+def pipeline_bubble(stages: Number, micro_batches: Number, interleaved: Number = 1) -> Number:
     """Time that a pipeline stands idle over the time it works: (p - 1)/(v m).
 
     `interleaved` (v): parts of the model a stage holds, in turn. Of the whole time it is b/(1 + b).
@@ -311,14 +315,14 @@ def pipeline_bubble(stages: int, micro_batches: int, interleaved: int = 1) -> fl
 
 
 def expert_bytes(
-    tokens: float,
-    copies: float,
-    d_model: int,
-    ranks: int | None = None,
+    tokens: Number,
+    copies: Number,
+    d_model: Number,
+    ranks: Number | None = None,
     *,
     dispatch: str = "bf16",
     combine: str = "bf16",
-) -> float:
+) -> Number:
     """Bytes that one chip sends in one layer of experts, dispatch and combine together:
     T k D (s1 + s2) (n-1)/n for `tokens` T of `d_model` D that go to `copies` k experts each.
 

@@ -63,7 +63,7 @@ class TrainingMemory:
         return sum(getattr(self, part.name) for part in fields(self))
 
 
-def zero_memory(parameters: float, ranks: int, zero: int) -> TrainingMemory:
+def zero_memory(parameters: Number, ranks: Number, zero: int) -> TrainingMemory:
     """The TrainingMemory of one of `ranks` data parallel ranks under ZeRO, without activations.
 
     Stage `zero` 0 shares nothing, 1 the optimizer's state, 2 also the gradients, 3 also the

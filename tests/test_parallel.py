@@ -52,6 +52,15 @@ def test_stages_of_a_pipeline_share_the_layers():
     assert step.transfers["sends to the next stage"].bytes_sent == 8 * 64 * 2
 
 
+def test_a_stage_has_its_share_of_the_layers_without_a_window():
+    model = replace(DENSE, layers=8, window=100, windowed_layers=6)
+    step = model.decode(8, 1000, parallel=rl.Parallel(pipeline=2))
+    assert step.kv_bytes == model.kv_bytes(8, 1000) / 2
+    # three layers, of which the busiest stage has one that sees everything
+    odd = model.decode(8, 1000, parallel=rl.Parallel(pipeline=3))
+    assert odd.kv_bytes == replace(model, layers=3, windowed_layers=2).kv_bytes(8, 1000)
+
+
 def test_experts_are_shared_and_the_rest_works_on_its_own_sequences():
     whole = MIXTURE.decode(32, 300)
     step = MIXTURE.decode(32, 300, parallel=rl.Parallel(expert=4))
@@ -241,6 +250,12 @@ def test_times_of_a_step():
     works = rl.time_in_sequence(training.works.values(), CHIP, "bf16")
     assert training.work_time(CHIP, "bf16") == pytest.approx(works * 1.25)
     assert training.time(CHIP, "bf16") == training.work_time(CHIP, "bf16") + training.transfer_time
+
+
+def test_a_step_and_its_transfers_go_into_a_forecast():
+    step = DENSE.decode(8, 300, parallel=rl.Parallel(tensor=2), link=LINK)
+    forecast = rl.step_time(step.works, CHIP, "bf16", transfers=step.transfers)
+    assert forecast.work_time + forecast.transfer_time == step.time(CHIP, "bf16")
 
 
 def test_batches_may_be_arrays():
