@@ -125,7 +125,7 @@ def _is_harmless(key):
     return key in _HARMLESS or key.startswith(_HARMLESS_STARTS) or key.endswith(_HARMLESS_ENDS)
 
 
-def config_fields(source) -> dict:
+def config_fields(source: str | PathLike | Mapping) -> dict:
     """The keyword arguments of Transformer that describe the model of a config.json (a path to one,
     or its dict). ValueError names the key that is not understood."""
     values = _text_model(_load(source))

@@ -46,6 +46,33 @@ def test_parameters_are_those_of_the_arrays():
     assert PLAIN.weight_bytes("int4") == PLAIN.parameters / 2
 
 
+def test_parameters_of_a_latent_model_are_those_of_its_arrays():
+    """Queries through a latent of 24, keys and values from one of 32 and 8 numbers of position;
+    heads of 16 + 8, values of 12."""
+    attention = [(64, 24), (24, 8 * 24), (64, 32 + 8), (32, 8 * (16 + 12)), (8 * 12, 64)]
+    layer = [*attention, (64, 96), (64, 96), (96, 64), (64,), (64,), (24,), (32,)]
+    arrays = 3 * layer + [(500, 64), (64, 500), (64,)]
+    assert LATENT.parameters == sum(np.zeros(shape).size for shape in arrays)
+    assert LATENT.kv_bytes_per_token("int8") == 3 * (32 + 8)
+
+
+@pytest.mark.parametrize(
+    "field, value, more",
+    [
+        ("norm_biases", True, (3 * 2 + 1) * 64),
+        ("norms_per_layer", 4, 3 * 2 * 64),
+        ("qk_norm", True, 3 * 2 * 16),
+        ("qkv_biases", True, 3 * (8 + 2 + 2) * 16),
+        ("attention_biases", True, 3 * ((8 + 2 + 2) * 16 + 64)),
+        ("ffn_biases", True, 3 * (96 + 96 + 64)),
+        ("learned_positions", 10, 10 * 64),
+        ("extra_parameters", 7, 7),
+    ],
+)
+def test_what_each_field_adds(field, value, more):
+    assert replace(PLAIN, **{field: value}).parameters == PLAIN.parameters + more
+
+
 @pytest.mark.parametrize("name", rl.transformers())
 def test_decode_reads_every_weight_once(name):
     """With a batch that reaches every expert, a step reads all parameters but the looked-up
