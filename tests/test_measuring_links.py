@@ -115,6 +115,8 @@ def test_work_of_a_point_is_that_of_one_rank():
     slice_ = links.counted_work(ranks.Task("sliced_ffn", SlicedShape(16, 64, 128, 4), "slice"))
     assert whole.flops == 2 * 2 * 16 * 64 * 128 == 4 * slice_.flops
     message = MessageShape(1e6, 4)
+    for family, sent in (("all_gather", 0.75e6), ("all_reduce", 1.5e6), ("all_to_all", 0.1875e6)):
+        assert links.counted_work(ranks.Task(family, message, "graph")) == Work(0, sent)
     for label, flops, sent in (
         ("all-reduce", 0, 1.5e6),
         ("copy", 0, 1e6),

@@ -3,6 +3,7 @@
 The records that ship with the course are in roofline_lib/data/measured/.
 """
 
+from roofline_lib.measuring.links import LinkFit, fit_link
 from roofline_lib.measuring.record import (
     Absent,
     Chip,
@@ -35,6 +36,7 @@ __all__ = [
     "Chip",
     "Counts",
     "Finding",
+    "LinkFit",
     "Point",
     "Record",
     "Sample",
@@ -45,6 +47,7 @@ __all__ = [
     "counted_peaks",
     "efficiency",
     "explain",
+    "fit_link",
     "launch_floor",
     "load",
     "measure",

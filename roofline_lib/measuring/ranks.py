@@ -22,7 +22,7 @@ from roofline_lib.measuring.record import MessageShape, SlicedShape
 
 COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all")
 NCCL, GLOO, SHARED = "NCCL", "gloo", "shared memory"
-LARGEST = 2**26  # byte of an array in shared memory
+LARGEST = 2**25  # byte of an array in shared memory
 PATIENCE = 120.0  # s: a rank that says nothing for so long hangs
 
 
