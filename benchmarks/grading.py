@@ -22,21 +22,38 @@ from pathlib import Path
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests/submissions"))
-import generate  # noqa: E402
-
-MIX = [
-    "all_right",
-    "partly_right",
-    "edge_case_forgotten",
-    "untouched",
-    "public_checks_only",
-    "through_helpers",
-    "numpy_scalar",
-    "syntax_error",
-    "as_lambda",
-    "text_for_number",
+LESSON = "01_arithmetic_intensity"
+SIGNATURE = "def product_flops(m, n, k):\n    "
+# other ways to hand in one of the functions
+ANSWERS = [
+    SIGNATURE + "return m * n * k",
+    SIGNATURE + "return max(2 * m * n * k, 1)",
+    SIGNATURE + "return str(2 * m * n * k)",
+    SIGNATURE + "return 2 * (m * n * k",
+    SIGNATURE + "return ...",
+    SIGNATURE + "return 1 / 0",
+    "import numpy as np\n\n" + SIGNATURE + "return np.float64(2) * m * n * k",
+    "product_flops = lambda m, n, k: 2 * m * n * k",
 ]
+
+
+def a_class(size):
+    """{student: notebook}: the solution, the untouched exercise, and the solution with another
+    answer to its first question, in turn."""
+    solved, untouched = (
+        json.loads((ROOT / kind / LESSON / f"{LESSON}.ipynb").read_text(encoding="utf-8"))
+        for kind in ("solutions", "exercises")
+    )
+    books = [solved, untouched, *(with_answer(solved, answer) for answer in ANSWERS)]
+    return {f"student{i:03}": books[i % len(books)] for i in range(size)}
+
+
+def with_answer(book, answer):
+    cells = [
+        {**cell, "source": answer} if cell["id"] == "product_flops" else cell
+        for cell in book["cells"]
+    ]
+    return {**book, "cells": cells}
 
 
 def ours(folder, students, workers):
@@ -51,7 +68,7 @@ def ours(folder, students, workers):
             "-m",
             "roofline_lib",
             "grade",
-            generate.LESSON,
+            LESSON,
             folder / "in",
             "--out",
             folder / "marks.csv",
@@ -68,19 +85,17 @@ def nbgrader(folder, students, workers):
     tools = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     courses = [folder / f"course{i}" for i in range(workers)]
     for course in courses:
-        shutil.copytree(ROOT / "solutions" / generate.LESSON, course / "source" / generate.LESSON)
+        shutil.copytree(ROOT / "solutions" / LESSON, course / "source" / LESSON)
         shutil.copy(ROOT / "solutions/nbgrader_config.py", course)
         subprocess.run(
-            ["nbgrader", "generate_assignment", generate.LESSON],
+            ["nbgrader", "generate_assignment", LESSON],
             cwd=course,
             env=tools,
             check=True,
             capture_output=True,
         )
     released = json.loads(
-        (courses[0] / "release" / generate.LESSON / f"{generate.LESSON}.ipynb").read_text(
-            encoding="utf-8"
-        )
+        (courses[0] / "release" / LESSON / f"{LESSON}.ipynb").read_text(encoding="utf-8")
     )
     metadata = {cell["id"]: cell["metadata"] for cell in released["cells"]}
     for i, (student, book) in enumerate(students.items()):
@@ -88,15 +103,15 @@ def nbgrader(folder, students, workers):
             {**cell, "metadata": metadata.get(cell["id"], cell["metadata"])}
             for cell in book["cells"]
         ]
-        place = courses[i % workers] / "submitted" / student / generate.LESSON
+        place = courses[i % workers] / "submitted" / student / LESSON
         place.mkdir(parents=True)
-        (place / f"{generate.LESSON}.ipynb").write_text(
+        (place / f"{LESSON}.ipynb").write_text(
             json.dumps({**book, "cells": cells}), encoding="utf-8"
         )
     start = time.perf_counter()
     running = [
         subprocess.Popen(
-            ["nbgrader", "autograde", generate.LESSON],
+            ["nbgrader", "autograde", LESSON],
             cwd=course,
             env=tools,
             stdout=subprocess.DEVNULL,
@@ -120,9 +135,7 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
-    students = {
-        f"student{i:03}": generate.KINDS[MIX[i % len(MIX)]][0] for i in range(args.submissions)
-    }
+    students = a_class(args.submissions)
     few = dict(list(students.items())[: args.peer])
     with tempfile.TemporaryDirectory() as folder:
         figures = {
@@ -131,8 +144,10 @@ def main():
         }
     figures["ratio"] = figures["ours"] / figures["nbgrader"]
     print(
-        f"{args.workers} workers each, submissions a minute: ours {figures['ours']:.0f} ({len(students)} graded), "
-        f"nbgrader {figures['nbgrader']:.1f} ({len(few)} graded): {figures['ratio']:.0f} times as many"
+        f"{args.workers} workers each, submissions a minute: "
+        f"ours {figures['ours']:.0f} ({len(students)} graded), "
+        f"nbgrader {figures['nbgrader']:.1f} ({len(few)} graded): "
+        f"{figures['ratio']:.0f} times as many"
     )
     if args.json:
         record = {

@@ -23,6 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import roofline_lib as rl
+from roofline_lib import grading
 from roofline_lib.grading import batch, command, marked, report, roster, sandbox
 from roofline_lib.grading.draw import Lesson, OpenQuestion, run_key
 from roofline_lib.grading.inside import slicing, syscalls
@@ -280,6 +281,24 @@ def test_marks_pages_and_exit_code(class_folder, tmp_path):
         encoding="utf-8"
     )
     assert not (tmp_path / "marks.csv.partial").exists()
+
+
+def test_the_function_gives_the_rows_that_the_command_writes(class_folder, tmp_path):
+    done = grade("01", class_folder, "--out", tmp_path / "command.csv", "--seed", "x")
+    given = grading.grade("01", str(class_folder), out=tmp_path / "function.csv", seed="x")
+    assert done.returncode == 0
+    assert (tmp_path / "function.csv").read_bytes() == (tmp_path / "command.csv").read_bytes()
+    written = rows(tmp_path / "function.csv")
+    assert {row.student: f"{row.score:g}" for row in given} == {
+        student: row["score"] for student, row in written.items()
+    }
+    assert given[0].points["product_flops"] == 1 and given[-1].status == "empty"
+
+
+@pytest.mark.parametrize("wrong", [{"timeout": 0}, {"timeout": 1.5}, {"workers": -1}])
+def test_the_function_names_an_argument_that_is_wrong(class_folder, tmp_path, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        grading.grade("01", class_folder, out=tmp_path / "m.csv", **wrong)
 
 
 def test_the_same_byte_for_byte_whatever_the_workers(class_folder, tmp_path):
@@ -648,7 +667,10 @@ def test_both_tries_have_the_time_of_one():
         "cells": [
             {
                 "cell_type": "code",
-                "source": "import time\ndef product_flops(m, n, k):\n    time.sleep(4)\n    raise KeyError",
+                "source": (
+                    "import time\ndef product_flops(m, n, k):\n"
+                    "    time.sleep(4)\n    raise KeyError"
+                ),
             }
         ]
     }
@@ -806,7 +828,10 @@ def test_a_plain_call(user):
 
 
 def test_what_is_to_be_seen(user):
-    body = "import os\nreturn [sorted(os.listdir('/')), sorted(os.environ), os.listdir('/tmp'), os.getuid() > 1e9, os.getpid() < 9]"
+    body = (
+        "import os\nreturn [sorted(os.listdir('/')), sorted(os.environ), os.listdir('/tmp'), "
+        "os.getuid() > 1e9, os.getpid() < 9]"
+    )
     (listed, environment, home, is_nobody, own_processes) = values_inside(body)[0][0]["value"]
     assert set(listed) <= {
         "course",
@@ -886,13 +911,17 @@ def test_limits(user):
     )
     names = "CPU", "AS", "NPROC", "NOFILE", "FSIZE", "CORE"
     limits = values_inside(
-        f"import resource\nreturn [resource.getrlimit(getattr(resource, 'RLIMIT_' + name)) for name in {names}]"
+        "import resource\n"
+        f"return [resource.getrlimit(getattr(resource, 'RLIMIT_' + name)) for name in {names}]"
     )[0]
     assert limits == [{"value": [[most, most] for most in (2, 1 << 30, 64, 64, 16 << 20, 0)]}]
     assert values_inside("while True: pass") == ([], "out of time")
     assert reply_inside("return list(range(10 ** 6))").ended == Ended.TOO_MUCH_OUTPUT
     assert values_inside("import os\nos._exit(3)") == ([], "stopped")
-    threads = "import threading\ndone = []\nt = threading.Thread(target=done.append, args=(n,))\nt.start()\nt.join()\nreturn done"
+    threads = (
+        "import threading\ndone = []\nt = threading.Thread(target=done.append, args=(n,))\n"
+        "t.start()\nt.join()\nreturn done"
+    )
     assert values_inside(threads)[0] == [{"value": [3]}]
 
 
@@ -945,6 +974,12 @@ def test_what_a_question_asks_for_is_out_of_reach(user):
     )[0] == [{"value": 10.0}]
     with pytest.raises(ValueError, match="nothing_of_the_kind"):
         sandbox.library_copy(("nothing_of_the_kind",))
+
+
+def test_a_package_is_out_of_reach_as_a_whole():
+    copy = sandbox.library_copy(("checks",))
+    left = (copy / "checks/judging.py").read_text(encoding="utf-8")
+    assert "def within" in left and "within is out of reach" in left
 
 
 def test_no_copy_of_the_library_has_what_was_taken_out():

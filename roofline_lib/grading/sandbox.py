@@ -2,8 +2,8 @@
 of bounded size.
 
 In it are the shared libraries, Python, numpy and its neighbours, `inside/`, and a copy of the
-course library without its questions' topics, this grader and whatever the question asks to derive;
-all read-only but 16 MB of /tmp. No network, no environment, a user of its own. A solution runs in the
+course library without its questions' topics, this grader and whatever the question asks for; all
+read-only but 16 MB of /tmp. No network, no environment, a user of its own. A solution runs in the
 same way, but with the whole library beside it.
 """
 
@@ -72,7 +72,8 @@ except PermissionError:
 """
 
 RECIPE = """no sandbox here: {why}.
-Marks need bubblewrap on Linux (apt-get install bubblewrap). Elsewhere, or where it may make no namespaces, grade in a container:
+Marks need bubblewrap on Linux (apt-get install bubblewrap).
+Elsewhere, or where it may make no namespaces, grade in a container:
   docker build -t roofline-grade -f - . <<'END'
   FROM python:3.12-slim
   RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap
@@ -80,9 +81,11 @@ Marks need bubblewrap on Linux (apt-get install bubblewrap). Elsewhere, or where
   RUN pip install --no-cache-dir /course
   WORKDIR /course
   END
-  docker run --rm --privileged --network none -v "$PWD/submissions:/in:ro" -v "$PWD/marks:/out" roofline-grade \\
+  docker run --rm --privileged --network none \\
+    -v "$PWD/submissions:/in:ro" -v "$PWD/marks:/out" roofline-grade \\
     python -m roofline_lib grade LESSON /in --out /out/marks.csv
-For a first look without any protection: --unsafe-draft runs the notebooks as you, and says so in the marks."""
+For a first look without any protection: --unsafe-draft runs the notebooks as you, and says so in
+the marks."""
 
 
 class NoSandbox(RuntimeError):
