@@ -1178,7 +1178,8 @@ def test_future_await_and_continued_lines():
     )
     assert (
         slices(
-            "%precision 3\ndef f(x):\n    text = ('%d'\n            % x)\n    return text\n!ls it's ("
+            "%precision 3\ndef f(x):\n    text = ('%d'\n            % x)\n    return text\n"
+            "!ls it's ("
         )["f"](2)
         == "2"
     )
