@@ -2,6 +2,7 @@
 the one that was drawn."""
 
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -108,6 +109,15 @@ def test_the_fit_finds_the_line_and_its_error_covers_the_noise():
     assert list(links.fits(drawn(9e-6, 342e9))) == ["all_reduce, graph"]
     with pytest.raises(ValueError, match="points must be of at least three sizes"):
         links.fit_link(list(drawn(9e-6, 342e9))[:2])
+
+
+def test_no_bandwidth_is_told_from_messages_that_all_take_the_same():
+    points = list(drawn(9e-6, 342e9))[:4]
+    timings = [point.timing for point in reversed(points)]  # noise may well look like this
+    small = [replace(point, timing=timing) for point, timing in zip(points, timings, strict=True)]
+    with pytest.raises(ValueError, match="a larger message takes longer"):
+        links.fit_link(small)
+    assert links.fits(small) == {}
 
 
 def test_work_of_a_point_is_that_of_one_rank():

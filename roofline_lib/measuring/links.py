@@ -197,17 +197,19 @@ def fits(points: Iterable[Point]) -> dict[str, LinkFit]:
     for point in points:
         if point.family in (*COLLECTIVES, "peer_copy") and point.label != "one by one":
             groups.setdefault(f"{point.family}, {point.label}", []).append(point)
-    return {
-        name: fit_link(group)
-        for name, group in groups.items()
-        if len({point.work.bytes_moved for point in group}) >= 3
-    }
+    found = {}
+    for name, group in groups.items():
+        try:
+            found[name] = fit_link(group)
+        except ValueError:
+            continue  # too few sizes, or too small ones, to tell a bandwidth
+    return found
 
 
 def fit_link(points: Iterable[Point]) -> LinkFit:
     """The LinkFit of points of one family and label over size, in least squares of relative
     deviations, so that small messages count as much as large ones. ValueError for fewer than
-    three sizes."""
+    three sizes, and where larger messages took no longer."""
     points = list(points)
     sent = np.array([point.work.bytes_moved for point in points])
     seconds = np.array([point.seconds for point in points])
@@ -217,6 +219,11 @@ def fit_link(points: Iterable[Point]) -> LinkFit:
     scale = np.linalg.norm(rows, axis=0)  # bytes and seconds are far apart
     solved, *_ = np.linalg.lstsq(rows / scale, np.ones(len(points)), rcond=None)
     latency, slope = solved / scale
+    if slope <= 0:
+        raise ValueError(
+            "points must reach sizes at which a larger message takes longer (byte); "
+            f"the largest is {sent.max():.0f}"
+        )
     left = rows @ (latency, slope) - 1
     variance = left @ left / (len(points) - 2)
     errors = np.sqrt(variance * np.diag(np.linalg.inv(rows.T @ rows / np.outer(scale, scale))))
