@@ -396,6 +396,9 @@ def test_passes_over_memory_come_on_top():
         assert whole["embedding rows"] == rl.Work(0, 2 * 2 * rows * 64)
     whole = PLAIN.decode(3, 9, queries=4, elementwise=True)
     assert whole["norms"] == 7 * rl.rms_norm(rows, 64, "bf16")
+    normed = replace(PLAIN, qk_norm=True).decode(3, 9, queries=4, elementwise=True)
+    of_heads = rl.rms_norm(rows * (8 + 2), 16, "bf16")
+    assert normed["norms"] == 7 * rl.rms_norm(rows, 64, "bf16") + 3 * of_heads
     # gate and up in, one out
     assert whole["activation functions"].bytes_moved == 3 * 2 * 3 * rows * 96
     assert whole["rotary turns"].bytes_moved == 3 * 2 * 2 * rows * (8 + 2) * 16
