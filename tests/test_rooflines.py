@@ -1,6 +1,10 @@
 """draw_roofline, read back from its artists; and the colours, for those who see fewer of them."""
 
+import io
+
+import matplotlib
 import matplotlib.pyplot as plt
+import matplotlib.style
 import numpy as np
 import pytest
 from hypothesis import given
@@ -283,3 +287,35 @@ def test_words_are_readable_on_the_card_and_on_its_tints(name):
             for c in (tint, _linear(getattr(style, name)))
         )
         assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+SETTINGS = [
+    *sorted(matplotlib.style.available),
+    {"text.usetex": True},
+    {"lines.marker": "x", "lines.markeredgewidth": 5, "lines.solid_capstyle": "butt"},
+    {"text.color": "red", "axes.labelcolor": "red", "xtick.major.size": 20, "grid.linestyle": ":"},
+]
+
+
+def drawn_under(look):
+    """The picture of a roofline on axes made by default, drawn while `look` is set."""
+    figure = axes().figure
+    with matplotlib.style.context(look):
+        # what is the reader's stays the reader's: here all have the same fonts
+        fonts = {k: v for k, v in matplotlib.rcParamsDefault.items() if k.startswith("font.")}
+        matplotlib.rcParams.update(fonts)
+        rl.draw_roofline(figure.axes[0], "H100 SXM", ["bf16", "fp32"], WORKS)
+    file = io.BytesIO()
+    figure.savefig(file, format="png")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("look", SETTINGS, ids=str)
+def test_lines_and_labels_are_the_same_whatever_the_readers_settings_say(look):
+    assert drawn_under(look) == drawn_under("default")
+
+
+def test_labels_have_the_readers_own_font_size():
+    with matplotlib.rc_context({"font.size": 17}):
+        drawn = rl.draw_roofline(axes(), "H100 SXM", "bf16", WORKS)
+    assert {text.get_fontsize() for text in drawn.labels} == {17}

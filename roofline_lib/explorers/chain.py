@@ -1,7 +1,7 @@
 """Lesson 6: every order of a matrix chain, and what each costs in FLOP, in bytes moved and in its
 largest intermediate."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
@@ -55,7 +55,12 @@ class ChainExplorer(Explorer):
     precision, minimise (the sorting).
     """
 
-    def __init__(self, dims=(4096, 64, 4096, 1), precision="fp32", minimise="flops"):
+    def __init__(
+        self,
+        dims: Sequence[int] = (4096, 64, 4096, 1),
+        precision: str = "fp32",
+        minimise: str = "flops",
+    ):
         dims = list(dims)
         if not 4 <= len(dims) <= 7:
             raise ValueError(

@@ -47,13 +47,13 @@ class DecodeExplorer(Explorer):
 
     def __init__(
         self,
-        model="llama-2-7b",
-        machine="A100 80GB SXM",
-        batch=1,
-        context=4096,
-        weights="bf16",
-        kv="bf16",
-        activations="bf16",
+        model: Transformer | str = "llama-2-7b",
+        machine: Machine | str = "A100 80GB SXM",
+        batch: int = 1,
+        context: int = 4096,
+        weights: str = "bf16",
+        kv: str = "bf16",
+        activations: str = "bf16",
     ):
         chip = MachineChoice(machine)
         super().__init__(

@@ -22,7 +22,14 @@ class GemmExplorer(Explorer):
     m, n, k, precision.
     """
 
-    def __init__(self, machine="A100 40GB SXM", m=1024, n=1024, k=1024, precision="fp32"):
+    def __init__(
+        self,
+        machine: Machine | str = "A100 40GB SXM",
+        m: int = 1024,
+        n: int = 1024,
+        k: int = 1024,
+        precision: str = "fp32",
+    ):
         chip = MachineChoice(machine)
         super().__init__(
             PrecisionChoice("precision", precision, chip),

@@ -60,7 +60,13 @@ class MeasuredExplorer(Explorer):
     names.
     """
 
-    def __init__(self, record="h200_a1", precision="bf16", family="gemm_m", m=1):
+    def __init__(
+        self,
+        record: Record | str = "h200_a1",
+        precision: str = "bf16",
+        family: str = "gemm_m",
+        m: int = 1,
+    ):
         if isinstance(record, str) and record.endswith(".json"):
             record = load(record)
         elif isinstance(record, Record):

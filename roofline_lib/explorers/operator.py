@@ -57,14 +57,14 @@ class OperatorExplorer(Explorer):
 
     def __init__(
         self,
-        machine="house chip",
-        precision="bf16",
-        tokens=4096,
-        kv_heads=32,
-        fused=False,
-        flash=False,
-        causal=False,
-        operator=_ALL,
+        machine: Machine | str = "house chip",
+        precision: str = "bf16",
+        tokens: int = 4096,
+        kv_heads: int = 32,
+        fused: bool = False,
+        flash: bool = False,
+        causal: bool = False,
+        operator: str = _ALL,
     ):
         chip = MachineChoice(machine)
         super().__init__(

@@ -41,16 +41,16 @@ class PeakExplorer(Explorer):
 
     def __init__(
         self,
-        machine="RTX 5060 Ti",
-        precision="fp32",
-        fp16_sums=False,
-        sparsity=False,
+        machine: Machine | str = "RTX 5060 Ti",
+        precision: str = "fp32",
+        fp16_sums: bool = False,
+        sparsity: bool = False,
         *,
-        units=None,
-        lanes=None,
-        flops_per_lane=2,
-        clock=None,
-        measured=0,
+        units: int | None = None,
+        lanes: int | None = None,
+        flops_per_lane: int = 2,
+        clock: float | None = None,
+        measured: float = 0,
     ):
         chip = MachineChoice(machine)
         rate = PrecisionChoice("precision", precision, chip)

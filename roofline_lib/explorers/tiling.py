@@ -36,16 +36,16 @@ class TilingExplorer(Explorer):
 
     def __init__(
         self,
-        machine="house chip",
-        m=4096,
-        n=4096,
-        k=4096,
-        tile_m=128,
-        tile_n=128,
-        precision="fp32",
+        machine: Machine | str = "house chip",
+        m: int = 4096,
+        n: int = 4096,
+        k: int = 4096,
+        tile_m: int = 128,
+        tile_n: int = 128,
+        precision: str = "fp32",
         *,
-        fast_memory=None,
-        units=None,
+        fast_memory: int | None = None,
+        units: int | None = None,
     ):
         chip = MachineChoice(machine)
         sizes = own_unless_given(

@@ -43,12 +43,12 @@ class TrainingExplorer(Explorer):
 
     def __init__(
         self,
-        model="gemma-2b",
-        machine="A100 80GB SXM",
-        micro_batch=4,
-        accumulation=4,
-        tokens=2048,
-        keep="no scores",
+        model: Transformer | str = "gemma-2b",
+        machine: Machine | str = "A100 80GB SXM",
+        micro_batch: int = 4,
+        accumulation: int = 4,
+        tokens: int = 2048,
+        keep: str = "no scores",
     ):
         super().__init__(
             ModelChoice(model),
