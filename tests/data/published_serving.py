@@ -7,7 +7,7 @@ so that no formula of the library is in them.
 
 from dataclasses import replace
 
-from data.published_numbers import GIB, Row, chip, memory_seconds
+from data.published_numbers import GIB, Row, chip, memory_seconds, seconds
 
 import roofline_lib as rl
 
@@ -74,7 +74,8 @@ ROWS = [
         lambda: rl.speculation_speedup(0.8, 1)),
     Row("D76", DISTSERVE + "sec. 3.3", "OPT-66B, 512 tokens: GB", 1.13, 0.005,
         lambda: OPT_66B.kv_bytes(1, 512) / 1e9, ours=1.2079596, note="1.125 GiB, called GB"),
-    Row("D78", DISTSERVE + "sec. 1", "2 prefill chips of 5.6 request/s, 1 decode chip of 10; alone 1.6",
+    Row("D78", DISTSERVE + "sec. 1",
+        "2 prefill chips of 5.6 request/s, 1 decode chip of 10; alone 1.6",
         2.1, 0.05, lambda: rl.disaggregated_rate(5.6, 10, 2, 1) / 1.6),
     Row("D79", POPE + "sec. 2", "PaLM 540B, multi-head, batch 512, 2048 tokens: TB", 3, 0.05,
         lambda: PALM.kv_bytes(512, 2048) / 1e12),
@@ -93,7 +94,8 @@ ROWS = [
         "0.2 %", fifth_of_a_cache),
     Row("D97", BOOK + "applied inference (0819a7d)", "Llama-3-70B, int4: GB", 45, "10 %",
         llama_70b_int4, ours=35.27685, note="a byte a number would be 70, half a byte 35"),
-    Row("D99", "stas00/ml-engineering@744d01e, inference", "700 words a minute, 1.5 tokens: token/s",
+    Row("D99", "stas00/ml-engineering@744d01e, inference",
+        "700 words a minute, 1.5 tokens: token/s",
         18.75, 0.005, lambda: rl.reading_rate(700, 1.5), ours=17.5,
         note="its own TPOT of 0.057 s agrees with 17.5"),
     Row("D101", KIPPLY, "13B, one A100 of 1.5e12 byte/s: ms", 16.8, 0.05,
@@ -103,8 +105,9 @@ ROWS = [
     Row("D103", KIPPLY, "half of it over 13.5 ms measured on two GPUs: %", 62, 0.5,
         lambda: 100 * kipply_step() / 2 / 13.5e-3),
     Row("D104", KIPPLY, "[512, 5120] @ [5120, 20480] at 312e12 FLOP/s: us", 344, 0.5,
-        lambda: 1e6 * rl.bound(rl.gemm(512, 20480, 5120, "bf16"), chip(312e12, 1.5e12), "bf16").time),
-    Row("D105", "Databricks, LLM inference performance engineering", "7e9 in 16 bit, 14 ms, 2 TB/s: %",
+        lambda: 1e6 * seconds(rl.gemm(512, 20480, 5120, "bf16"), peak=312e12)[0]),
+    Row("D105", "Databricks, LLM inference performance engineering",
+        "7e9 in 16 bit, 14 ms, 2 TB/s: %",
         50, 1e-9, lambda: 100 * memory_seconds(14e9, 2e12) / 14e-3),
     Row("D106", "pytorch-labs/gpt-fast README@0f925b5", "Llama-2-70B on 8 GPUs: GB a token and GPU",
         18.165, 0.005, tensor_parallel_bytes,
