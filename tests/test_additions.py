@@ -202,6 +202,6 @@ def test_a_lesson(copy):
     write_lesson(copy)
     copy.python("tools/number_lessons.py")
     copy.python("tools/make_exercises.py")
-    copy.test("tests/test_course.py", "-k", "listed or exercises or places or name")
+    copy.test("tests/test_course.py", "-k", "listed or exercises_belong or places or name")
     copy.test("tests/test_notebooks.py", "-k", "linked or glossary or minutes")
     assert len(copy.by_hand) + 1 == stated("a lesson")
