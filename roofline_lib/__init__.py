@@ -7,7 +7,7 @@ imported when they are first asked for.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from roofline_lib.caches import Misses, count_misses, loop_addresses, loop_misses
+from roofline_lib.caches import Misses, bank_turns, count_misses, loop_addresses, loop_misses
 from roofline_lib.chains import ChainCost, best_chain_order, chain_cost, chain_orders, strassen
 from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Verdict, guessed
 from roofline_lib.collectives import (
@@ -182,6 +182,7 @@ __all__ = [
     "attainable_performance",
     "attention",
     "axpy",
+    "bank_turns",
     "best_chain_order",
     "bisection_bandwidth",
     "bound",

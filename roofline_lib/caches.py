@@ -1,4 +1,5 @@
-"""A small cache, simulated: which accesses of a loop nest miss, given capacity, line and ways.
+"""A small cache, simulated: which accesses of a loop nest miss, given capacity, line and ways; and
+the banks of a shared memory, where threads that meet take turns.
 
 At scaled-down sizes, since every access is a step of plain Python: a 48 x 48 x 48 product takes a
 tenth of a second.
@@ -6,11 +7,14 @@ tenth of a second.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import index
 
 from roofline_lib.arguments import size, unknown
+
+_ORDERS = ("ijk", "ikj", "blocked")
 
 
 @dataclass(frozen=True)
@@ -46,16 +50,9 @@ def count_misses(addresses: Iterable[int], capacity: int, line: int = 64, ways: 
     # a dict keeps its keys in order of insertion: first is the least recently used
     held: list[dict[int, bool]] = [{} for _ in range(sets)]
     accesses = misses = 0
-    if not isinstance(addresses, Iterable):
-        raise ValueError(f"addresses must be whole numbers from 0 up (byte); got {addresses!r}")
-    for address in addresses:
+    for address in _whole(addresses):
         accesses += 1
-        try:
-            tag = index(address) // line  # as a Python integer: one of numpy's might overflow
-        except TypeError:
-            tag = -1
-        if tag < 0:
-            raise ValueError(f"addresses must be whole numbers from 0 up (byte); got {address!r}")
+        tag = address // line
         lines = held[tag % sets]
         if lines.pop(tag, None) is None:
             misses += 1
@@ -65,27 +62,63 @@ def count_misses(addresses: Iterable[int], capacity: int, line: int = 64, ways: 
     return Misses(accesses, misses, misses * line)
 
 
-def loop_addresses(
-    n: int, order: str, pitch: int | None = None, bytes_per_element: int = 4
-) -> Iterator[int]:
-    """Byte addresses touched by C += A B on row-major n x n matrices, in order "ijk" or "ikj",
-    `pitch` elements from row to row.
+def bank_turns(addresses: Iterable[int], banks: int = 32, word: int = 4) -> int:
+    """Turns that a shared memory takes to serve one request of a warp, whose threads ask for these
+    byte addresses.
 
-    The innermost loop keeps in a register what does not depend on it: C[i, j] in "ijk", A[i, k] in
-    "ikj".
+    Words of `word` byte lie in `banks` banks in turn, and a bank serves one word at a time: the
+    bank with the most different words sets the number of turns. Threads that ask for the same word
+    are served together. 1 is a request without conflict. Source: CUDA C++ Programming Guide, shared
+    memory of compute capability 5.x and later (32 banks of 4 byte).
     """
-    n, width = (
+    banks = int(size("banks", banks, "banks", single=True))
+    word = int(size("word", word, "byte", single=True))
+    words = {address // word for address in _whole(addresses)}
+    return max(Counter(each % banks for each in words).values(), default=0)
+
+
+def _whole(addresses: Iterable[int]) -> Iterator[int]:
+    """The addresses as Python integers: numpy's might overflow."""
+    if not isinstance(addresses, Iterable):
+        raise ValueError(f"addresses must be whole numbers from 0 up (byte); got {addresses!r}")
+    for address in addresses:
+        try:
+            whole = index(address)
+        except TypeError:
+            whole = -1
+        if whole < 0:
+            raise ValueError(f"addresses must be whole numbers from 0 up (byte); got {address!r}")
+        yield whole
+
+
+def loop_addresses(
+    n: int,
+    order: str,
+    pitch: int | None = None,
+    bytes_per_element: int = 4,
+    block: int = 16,
+) -> Iterator[int]:
+    """Byte addresses touched by C += A B on row-major n x n matrices, `pitch` elements from row to
+    row, in order "ijk", "ikj" or "blocked".
+
+    "blocked" takes a `block` x `block` square of B at a time, and runs "ikj" over it for all rows
+    of A before it takes the next one below. The innermost loop keeps in a register what does not
+    depend on it: C[i, j] in "ijk", A[i, k] in the other two.
+    """
+    n, width, block = (
         int(size("n", n, single=True)),
         int(size("bytes_per_element", bytes_per_element, "byte", single=True)),
+        int(size("block", block, single=True)),
     )
     pitch = n if pitch is None else int(size("pitch", pitch, single=True))
     if pitch < n:
         raise ValueError(f"pitch must be at least n = {n} elements; got {pitch}")
-    if not isinstance(order, str) or order not in ("ijk", "ikj"):
-        raise unknown("order", order, ("ijk", "ikj"))
-    return (_ijk if order == "ijk" else _ikj)(
-        range(n), range(0, n * width, width), pitch * width, n * pitch * width
-    )
+    if not isinstance(order, str) or order not in _ORDERS:
+        raise unknown("order", order, _ORDERS)
+    row, matrix = pitch * width, n * pitch * width
+    if order == "ijk":
+        return _ijk(range(n), range(0, n * width, width), row, matrix)
+    return _blocked(n, block if order == "blocked" else n, width, row, matrix)
 
 
 def _ijk(rows, columns, row, matrix):
@@ -98,13 +131,17 @@ def _ijk(rows, columns, row, matrix):
             yield 2 * matrix + i * row + j
 
 
-def _ikj(rows, columns, row, matrix):
-    for i in rows:
-        for k, offset in zip(rows, columns, strict=True):
-            yield i * row + offset
-            for j in columns:
-                yield matrix + k * row + j
-                yield 2 * matrix + i * row + j
+def _blocked(n, block, width, row, matrix):
+    """With one block as large as the matrix this is the order i, k, j."""
+    for left in range(0, n, block):
+        columns = range(left * width, min(left + block, n) * width, width)
+        for top in range(0, n, block):
+            for i in range(n):
+                for k in range(top, min(top + block, n)):
+                    yield i * row + k * width
+                    for j in columns:
+                        yield matrix + k * row + j
+                        yield 2 * matrix + i * row + j
 
 
 def loop_misses(
@@ -115,7 +152,9 @@ def loop_misses(
     ways: int = 8,
     pitch: int | None = None,
     bytes_per_element: int = 4,
+    block: int = 16,
 ) -> Misses:
     """Misses of one loop order of an n x n x n product in one cache: `loop_addresses` run through
     `count_misses`."""
-    return count_misses(loop_addresses(n, order, pitch, bytes_per_element), capacity, line, ways)
+    addresses = loop_addresses(n, order, pitch, bytes_per_element, block)
+    return count_misses(addresses, capacity, line, ways)

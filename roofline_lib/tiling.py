@@ -2,7 +2,7 @@
 tiles waste.
 
 I/O bound: Hong and Kung, 1981, doi:10.1145/800076.802486; its constant: Smith and others, 2019,
-arXiv:1702.02017.
+arXiv:1702.02017; the tightest known: Kwasniewski and others, 2019, doi:10.1145/3295500.3356181.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from roofline_lib.arguments import Number, Value, number, plain, size
+from roofline_lib.arguments import Number, Value, number, plain, size, switch
 from roofline_lib.model import Work
 from roofline_lib.precisions import bytes_of, bytes_per_element, widths
 
@@ -54,16 +54,24 @@ def naive_gemm(m: Number, n: Number, k: Number, precision: str = "fp32") -> Work
     return Work(2 * m * n * k, bytes_per_element(precision) * (2 * m * n * k + m * n))
 
 
-def io_lower_bound(m: Number, n: Number, k: Number, fast_elements: Number) -> Value:
-    """Elements that any schedule must move when fast memory holds `fast_elements`: max(mk + kn +
-    mn, 2mnk/sqrt(S) - 2S)."""
+def io_lower_bound(
+    m: Number, n: Number, k: Number, fast_elements: Number, *, tightest: bool = False
+) -> Value:
+    """Elements that any schedule of C[m, n] = A @ B must move between a fast memory and a slow one.
+
+    Fast memory holds S = `fast_elements` numbers. The bound is max(mk + kn + mn, 2mnk/sqrt(S) -
+    2S): each matrix crosses once at least, and Smith and others, 2019 (arXiv:1702.02017), showed
+    the second term. With `tightest` it is 2mnk/sqrt(S) + mn instead, by Kwasniewski and others,
+    2019 (doi:10.1145/3295500.3356181), which also counts that C is written.
+    """
     m, n, k, fast = (
         size("m", m),
         size("n", n),
         size("k", k),
         number("fast_elements", fast_elements, "elements", above=0),
     )
-    return plain(np.maximum(m * k + k * n + m * n, 2 * m * n * k / np.sqrt(fast) - 2 * fast))
+    beside = m * n if switch("tightest", tightest) else -2 * fast
+    return plain(np.maximum(m * k + k * n + m * n, 2 * m * n * k / np.sqrt(fast) + beside))
 
 
 def tile_memory(
@@ -79,14 +87,16 @@ def tile_memory(
     Without `tile_k`: the tile of C with one column of A and one row of B, (tile_m tile_n + tile_m +
     tile_n) s. With it: C's tile and `buffers` panels of A and of B that are `tile_k` deep. `sums`
     is the precision in which the tile of C is summed; left out it is `precision` in the first count
-    and fp32 in the second, as tensor cores sum.
+    and in the second fp32, as tensor cores sum, or fp64 for fp64. A GPU keeps these sums in the
+    registers of an SM, 256 KiB on NVIDIA's chips of compute capability 7.0 and later, or on
+    Blackwell in its tensor memory (TMEM), and the panels in shared memory.
     """
     (tile_m, tile_n), s = _sides(tile), bytes_per_element(precision)
     buffers = size("buffers", buffers, "panels")
     if tile_k is None:
         s_sums = s if sums is None else bytes_of("sums", sums)
         return tile_m * tile_n * s_sums + (tile_m + tile_n) * s
-    s_sums = bytes_of("sums", "fp32" if sums is None else sums)
+    s_sums = max(s, bytes_of("sums", "fp32")) if sums is None else bytes_of("sums", sums)
     return tile_m * tile_n * s_sums + buffers * (tile_m + tile_n) * size("tile_k", tile_k) * s
 
 

@@ -198,8 +198,8 @@ CALLS = [
     ),
     (
         rl.io_lower_bound,
-        dict(m=96, n=80, k=120, fast_elements=100),
-        dict(m=E, n=E, k=E, fast_elements="elements positive"),
+        dict(m=96, n=80, k=120, fast_elements=100, tightest=True),
+        dict(m=E, n=E, k=E, fast_elements="elements positive", tightest="switch"),
     ),
     (
         rl.tile_memory,
@@ -227,14 +227,27 @@ CALLS = [
     ),
     (
         rl.loop_addresses,
-        dict(n=5, order="ijk", pitch=7, bytes_per_element=4),
+        dict(n=5, order="blocked", pitch=7, bytes_per_element=4, block=2),
         dict(
-            n="elements size*", order="name", pitch="elements size*", bytes_per_element="byte size*"
+            n="elements size*",
+            order="name",
+            pitch="elements size*",
+            bytes_per_element="byte size*",
+            block="elements size*",
         ),
     ),
     (
         rl.loop_misses,
-        dict(n=5, order="ijk", capacity=120, line=15, ways=4, pitch=7, bytes_per_element=4),
+        dict(
+            n=5,
+            order="blocked",
+            capacity=120,
+            line=15,
+            ways=4,
+            pitch=7,
+            bytes_per_element=4,
+            block=2,
+        ),
         dict(
             n="elements size*",
             order="name",
@@ -243,7 +256,13 @@ CALLS = [
             ways="lines a set size*",
             pitch="elements size*",
             bytes_per_element="byte size*",
+            block="elements size*",
         ),
+    ),
+    (
+        rl.bank_turns,
+        dict(addresses=range(0, 900, 4), banks=20, word=5),
+        dict(addresses="object", banks="banks size*", word="byte size*"),
     ),
     (
         rl.chain_cost,
@@ -786,6 +805,7 @@ def test_bad_switch(function, good, argument):
     [
         (rl.bound, "work", [3, None, (1, 2), "work"]),
         (rl.count_misses, "addresses", [3, None, "abc", [0, -4], [0.5], ["0"], [None]]),
+        (rl.bank_turns, "addresses", [3, None, "abc", [0, -4], [0.5], ["0"], [None]]),
         (
             rl.counted_tiled_product,
             "a",

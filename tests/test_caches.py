@@ -79,7 +79,54 @@ def test_loops_touch_what_a_real_product_touches(order):
     assert list(rl.loop_addresses(n, order)) == seen
 
 
-@pytest.mark.parametrize("order", ["ijk", "ikj"])
+@given(st.integers(1, 9), st.integers(1, 5), st.integers(0, 3))
+def test_the_blocked_order_does_the_same_multiply_adds_square_by_square(n, block, more):
+    """The same B and C for each A as in i, k, j; and B's squares are walked one after the other."""
+    pitch, seen = n + more, []
+    for left in range(0, n, block):
+        for top in range(0, n, block):
+            for i in range(n):
+                for k in range(top, min(top + block, n)):
+                    seen.append(4 * (i * pitch + k))
+                    for j in range(left, min(left + block, n)):
+                        seen += [4 * ((n + k) * pitch + j), 4 * ((2 * n + i) * pitch + j)]
+    assert list(rl.loop_addresses(n, "blocked", pitch, block=block)) == seen
+    assert list(rl.loop_addresses(n, "blocked", pitch, block=n)) == list(
+        rl.loop_addresses(n, "ikj", pitch)
+    )
+
+
+def test_a_square_that_fits_is_fetched_once():
+    """16 lines of B stay in a cache of 32 while all rows of A pass: B costs its own lines, A and C
+    one line for each row and square."""
+    n, line = 64, 16
+    squares = (n // line) ** 2
+    found = rl.loop_misses(n, "blocked", capacity=2048, ways=32)
+    assert found.misses == pytest.approx(n * n // line + 2 * n * squares, rel=0.1)
+    assert found.misses < rl.loop_misses(n, "ikj", capacity=2048, ways=32).misses / 6
+
+
+@given(st.lists(st.integers(0, 600), max_size=40), st.integers(1, 33), st.sampled_from([1, 4, 8]))
+def test_banks_by_serving_them_turn_by_turn(addresses, banks, word):
+    """In each turn every bank hands out one word, to all who asked for it."""
+    waiting, turns = {address // word for address in addresses}, 0
+    while waiting:
+        served = {each % banks: each for each in waiting}
+        waiting -= set(served.values())
+        turns += 1
+    assert rl.bank_turns(addresses, banks, word) == turns
+
+
+def test_strides_of_a_warp():
+    """A warp that reads a column of a 32-wide array takes 32 turns, of a 33-wide one a single
+    turn; a broadcast takes one."""
+    turns = [
+        rl.bank_turns(4 * stride * thread for thread in range(32)) for stride in (0, 1, 2, 32, 33)
+    ]
+    assert turns == [1, 1, 2, 32, 1]
+
+
+@pytest.mark.parametrize("order", ["ijk", "ikj", "blocked"])
 def test_a_cache_that_holds_everything_misses_each_line_once(order):
     n = 16
     assert rl.loop_misses(n, order, capacity=4 * 4096, ways=4).misses == 3 * n * n * 4 // 64
