@@ -12,8 +12,10 @@ import roofline_lib as rl
 from roofline_lib.explorers.marks import Bar, Point
 from roofline_lib.explorers.tiling import TilingExplorer
 
-SIDES = {"m": 65536, "n": 65536, "k": 65536, "tile_m": 4096, "tile_n": 4096, "units": 1024}
-LIMITS = {name: (1, high) for name, high in SIDES.items()} | {"fast_memory": (4096, 2**30)}
+SIDES = {"m": 65536, "n": 65536, "k": 65536, "tile_m": 4096, "tile_n": 4096}
+COUNTS = {"tile_k": 1024, "buffers": 8, "units": 1024}
+LIMITS = {name: (1, high) for name, high in (SIDES | COUNTS).items()}
+LIMITS |= {"fast_memory": (4096, 2**30)}
 
 
 def points(explorer):
@@ -40,8 +42,9 @@ def agrees(explorer):
         rl.tiled_gemm(m, n, k, tile, precision),
         points(explorer),
     )
-    least = width * rl.io_lower_bound(m, n, k, now["fast_memory"] / width)
-    filled = rl.tile_memory(tile, precision) / now["fast_memory"]
+    least = width * rl.io_lower_bound(m, n, k, now["fast_memory"] / width, tightest=True)
+    held = rl.tile_memory(tile, precision, tile_k=now["tile_k"], buffers=now["buffers"])
+    filled = held / now["fast_memory"]
     assert shown["naive"].x == rl.naive_gemm(m, n, k, precision).intensity
     assert (
         shown["tiles"].x
@@ -69,10 +72,11 @@ def agrees(explorer):
         == (filled > 1)
     )
     assert (", more than the " in explorer.readout) == (filled > 1)
-    assert (
-        f"{rl.quantity(tiled.bytes_moved, 'byte')} moved, {rl.quantity(tiled.intensity, 'FLOP/byte')}"
-        in explorer.readout
+    moved, intensity = (
+        rl.quantity(tiled.bytes_moved, "byte"),
+        rl.quantity(tiled.intensity, "FLOP/byte"),
     )
+    assert f"{moved} moved, {intensity}" in explorer.readout
     assert f"{rl.bound(tiled, now['machine'], precision).bound_by}-bound" in explorer.readout
     assert all(
         math.isfinite(x)
@@ -83,8 +87,10 @@ def agrees(explorer):
 
 def test_readout_in_words():
     assert TilingExplorer("house chip").now.readout == (
-        "128 x 128 tiles: 4.36 GB moved, 31.5 FLOP/byte, compute-bound, 66.6 kB of fast memory. "
-        "1,024 tiles on 132 SMs: 0 % of their area lies outside C, 3 % of the waves' places stay empty."
+        "128 x 128 tiles: 4.36 GB moved, 31.5 FLOP/byte, compute-bound, 66.6 kB of fast memory "
+        "(65.5 kB sums). "
+        "1,024 tiles on 132 SMs: 0 % of their area lies outside C, 3 % of the waves' places stay "
+        "empty."
     )
 
 
@@ -197,8 +203,26 @@ def test_bad_arguments_say_what_would_do(bad, said):
 def test_small_products_have_one_best_point():
     """Where the whole problem fits, compulsory traffic is the bound, and no second point stands on
     it."""
-    assert "best" not in points(TilingExplorer("house chip", m=436, n=436, k=436))
-    assert "best" in points(TilingExplorer("house chip", m=437, n=437, k=437))
+    assert "best" not in points(TilingExplorer("house chip", m=241, n=241, k=241))
+    assert "best" in points(TilingExplorer("house chip", m=242, n=242, k=242))
+
+
+def test_sums_stay_in_fp32_where_the_matrices_are_in_bf16():
+    """241 is the largest bf16 tile on the house chip even with a single column and row beside its
+    sums, so that no tile that fits is compute-bound; panels leave less room, and 128 x 256 with two
+    panels each, 64 deep, is a real kernel's size."""
+    fits, over = (
+        TilingExplorer("house chip", precision="bf16", tile_m=b, tile_n=b) for b in (241, 242)
+    )
+    assert bars(fits)["fast memory"].parts[0] <= 1 < bars(over)["fast memory"].parts[0]
+    assert "memory-bound" in fits.readout
+    real = TilingExplorer(
+        "house chip", precision="bf16", tile_m=128, tile_n=256, tile_k=64, buffers=2
+    )
+    assert bars(real)["fast memory"].parts == (224 / 228,)
+    assert "229 kB of fast memory (131 kB sums)" in real.readout
+    deep = TilingExplorer("H100 SXM", precision="fp64", tile_m=64, tile_n=64, tile_k=8)
+    assert "(32.8 kB sums)" in deep.readout
 
 
 def test_a_tile_as_large_as_c_is_compulsory():

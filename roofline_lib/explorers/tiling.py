@@ -29,9 +29,12 @@ class TilingExplorer(Explorer):
     """C[m, n] = A[m, k] @ B[k, n] in tile_m x tile_n tiles on two memories, fast and DRAM: the
     traffic, and three limits on the tile.
 
-    A tile needs (tile_m tile_n + tile_m + tile_n) s byte of fast memory. `fast_memory` (byte, of
-    one unit) and `units` are the machine's own unless given; a machine chosen later brings its own.
-    Controls: machine, precision, m, n, k, tile_m, tile_n, fast_memory, units.
+    A tile needs fast memory for its sums, in fp32 (fp64 for fp64), and for `buffers` panels of A
+    and of B, `tile_k` deep: one column and one row unless given. A GPU holds the sums in the
+    registers of an SM (256 KiB) and the panels in its shared memory; here both lie in one fast
+    memory. `fast_memory` (byte, of one unit) and `units` are the machine's own unless given; a
+    machine chosen later brings its own. Controls: machine, precision, m, n, k, tile_m, tile_n,
+    tile_k, buffers, fast_memory, units.
     """
 
     def __init__(
@@ -44,6 +47,8 @@ class TilingExplorer(Explorer):
         tile_n: int = 128,
         precision: str = "fp32",
         *,
+        tile_k: int = 1,
+        buffers: int = 1,
         fast_memory: int | None = None,
         units: int | None = None,
     ):
@@ -59,6 +64,8 @@ class TilingExplorer(Explorer):
             Number("tile_m", tile_m, 1, 4096, "rows"),
             Number("tile_n", tile_n, 1, 4096, "columns"),
             Number("k", k, 1, 65536, "length"),
+            Number("tile_k", tile_k, 1, 1024, "deep"),
+            Number("buffers", buffers, 1, 8, "panels"),
             Number("units", sizes["units"], 1, 1024, "SMs"),
             Number("fast_memory", sizes["fast_memory"], 4096, 2**30, "byte", "fast memory (B)"),
         )
@@ -69,10 +76,11 @@ class TilingExplorer(Explorer):
         return {name: value for name, value in own.items() if value is not None}
 
     @staticmethod
-    def scene(machine, precision, m, n, k, tile_m, tile_n, units, fast_memory):
+    def scene(machine, precision, m, n, k, tile_m, tile_n, tile_k, buffers, units, fast_memory):
         if precision not in machine.precisions:
             return no_peak(machine, precision)
-        found = figures(machine, precision, (m, n, k), (tile_m, tile_n), units, fast_memory)
+        tile = Tile(tile_m, tile_n, tile_k, buffers)
+        found = figures(machine, precision, (m, n, k), tile, units, fast_memory)
         axes = axes_for(found)
         height = round(axes.frame[3]) + 92
         return Scene((axes,), marks(found, axes), sentences(found), alt(found), height)
@@ -86,17 +94,31 @@ def _own(machine: Machine) -> dict[str, int | None]:
 
 
 @dataclass(frozen=True)
+class Tile:
+    """A tile of C of m x n elements, and the panels of A and of B beside it: how deep, how many."""
+
+    m: int
+    n: int
+    panel_depth: int
+    buffers: int
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        return self.m, self.n
+
+
+@dataclass(frozen=True)
 class Figures:
     """One product by tiles: its Works from the worst traffic to the best, and what the tile costs.
 
     `naive`, `best` (for this fast memory) and `compulsory` are Works without and with reuse,
-    `limit` is the tiled product's Bound. `held` is the tile's fast memory in byte; `edge` and
-    `wave` are the shares wasted at the edges and in the last wave.
+    `limit` is the tiled product's Bound. `held` is the tile's fast memory in byte, of which `sums`
+    are its sums; `edge` and `wave` are the shares wasted at the edges and in the last wave.
     """
 
     machine: Machine
     precision: str
-    tile: tuple[int, int]
+    tile: Tile
     units: int
     fast_memory: int
     naive: Work
@@ -105,6 +127,7 @@ class Figures:
     limit: Bound
     tiles: float
     held: float
+    sums: float
     edge: float
     wave: float
 
@@ -121,13 +144,16 @@ def figures(
     machine: Machine,
     precision: str,
     sizes: tuple[int, int, int],
-    tile: tuple[int, int],
+    tile: Tile,
     units: int,
     fast_memory: int,
 ) -> Figures:
     m, n, k = sizes
-    width, tiles = bytes_per_element(precision), tile_count(m, n, tile)
-    tiled = tiled_gemm(m, n, k, tile, precision)
+    width, tiles = bytes_per_element(precision), tile_count(m, n, tile.sides)
+    tiled = tiled_gemm(m, n, k, tile.sides, precision)
+    least = io_lower_bound(m, n, k, fast_memory / width, tightest=True)
+    held = tile_memory(tile.sides, precision, tile_k=tile.panel_depth, buffers=tile.buffers)
+    panels = tile.buffers * (tile.m + tile.n) * tile.panel_depth * width
     return Figures(
         machine,
         precision,
@@ -135,12 +161,13 @@ def figures(
         units,
         fast_memory,
         naive=naive_gemm(m, n, k, precision),
-        best=Work(tiled.flops, width * io_lower_bound(m, n, k, fast_memory / width)),
+        best=Work(tiled.flops, width * least),
         compulsory=gemm(m, n, k, precision),
         limit=bound(tiled, machine, precision),
         tiles=tiles,
-        held=tile_memory(tile, precision),
-        edge=1 - tile_efficiency(m, n, tile),
+        held=held,
+        sums=held - panels,
+        edge=1 - tile_efficiency(m, n, tile.sides),
         wave=1 - wave_efficiency(tiles, units),
     )
 
@@ -180,20 +207,21 @@ def _points(found: Figures) -> list[Point]:
         point("compulsory {}", found.compulsory, COMPUTE, "D", True),
     ]
     if found.best.bytes_moved > found.compulsory.bytes_moved:
-        points.append(point("best for this memory {}", found.best, ROOM, "s", True))
+        points.append(point("best {}", found.best, ROOM, "s", True))
     words, color = ("tiles {}: too big", OVER) if found.too_big else ("tiles {}", INK)
     points.append(point(words, found.limit.work, color, "o", found.too_big, 6.5, True))
     return points
 
 
 def sentences(found: Figures) -> tuple[str, ...]:
-    tiled, (tile_m, tile_n) = found.limit.work, found.tile
+    tiled = found.limit.work
     there = quantity(found.fast_memory, "byte")
     excess = f", more than the {there} there are" if found.too_big else ""
     return (
-        f"{tile_m} x {tile_n} tiles: {quantity(tiled.bytes_moved, 'byte')} moved, "
+        f"{found.tile.m} x {found.tile.n} tiles: {quantity(tiled.bytes_moved, 'byte')} moved, "
         f"{quantity(tiled.intensity, 'FLOP/byte')}, {found.limit.bound_by}-bound, "
-        f"{quantity(found.held, 'byte')} of fast memory{excess}.",
+        f"{quantity(found.held, 'byte')} of fast memory "
+        f"({quantity(found.sums, 'byte')} sums){excess}.",
         f"{found.tiles:,.0f} tiles on {found.units} {found.machine.unit_name}s: "
         f"{tenths(found.edge)} of their area lies outside C, "
         f"{tenths(found.wave)} of the waves' places stay empty.",
