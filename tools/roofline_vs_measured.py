@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
+from measured_steps import link_section, model_section, prefill_section
 
 import roofline_lib as rl
 from roofline_lib.measuring import load, recorded
@@ -43,16 +44,37 @@ def main():
 def files():
     """{name: text} of the page and of the table of all points."""
     records = {name: load(name) for name in recorded()}
-    rows = [row for name, record in records.items() for row in pairs(name, record)]
+    single = {name: record for name, record in records.items() if is_of_single_operators(record)}
+    rows = [row for name, record in single.items() for row in pairs(name, record)]
     page = (
         "\n\n".join(
             folded(block)
-            for part in sections(records, rows)
+            for part in (*sections(single, rows), *measured_steps(records))
             for block in part.strip().split("\n\n")
         )
         + "\n"
     )
     return {"roofline_vs_measured.md": page, "roofline_vs_measured.csv": table_of_all(rows)}
+
+
+def is_of_single_operators(record):
+    """Whether a record holds streams and products, or bytes counted; not a model's steps, not what
+    a link carries."""
+    return record.model is None and not record.select("all_reduce")
+
+
+def measured_steps(records):
+    """The sections on whole models and on links, after those on single operators."""
+    models = {
+        name: record
+        for name, record in records.items()
+        if record.model and record.chip.kind == "GPU" and not record.settings.quick
+    }
+    links = {name: record for name, record in records.items() if record.select("all_reduce")}
+    yield model_section(models, table, quantiles)
+    yield prefill_section(models, table)
+    for name, record in links.items():
+        yield link_section(name, record, table)
 
 
 def folded(block):

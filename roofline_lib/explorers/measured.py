@@ -38,7 +38,7 @@ class RecordChoice(NamedChoice):
     kind = Record
 
     def __init__(self, value: Record | str):
-        records = {name: found for name in recorded() if (found := load(name)).points}
+        records = {name: found for name in recorded() if (found := load(name)).select(*_FAMILIES)}
         super().__init__("record", value, records)
 
     @staticmethod
