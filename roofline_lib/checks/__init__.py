@@ -12,12 +12,14 @@ from roofline_lib.checks.questions import (
     NumberQuestion,
     Question,
 )
+from roofline_lib.checks.tries import Tries
 
 __all__ = [
     "ChoiceQuestion",
     "FunctionQuestion",
     "NumberQuestion",
     "Question",
+    "Tries",
     "Verdict",
     "guessed",
     "never_raising",

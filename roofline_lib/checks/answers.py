@@ -1,5 +1,6 @@
 """Reading what a learner gave: a number, a text with a unit, or a choice in other words."""
 
+import dis
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roofline_lib.quantities import parse_quantity
+from roofline_lib.quantities import parse_quantity, significant
 
 LETTERS = "abcdefgh"
 # Python counts each of these as a number, or as something close to one; as an answer it is none
@@ -23,17 +24,25 @@ _TELLING_UNITS = {
     ("MAC", "FLOP"): "mac-is-flop",
     ("byte/FLOP", "FLOP/byte"): "upside-down",
 }
+_OF_AN_EMPTY_BODY = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}
 # words that stand for nothing
 _FILLERS = ("a", "an", "the", "is", "are", "was", "it")
 
 
 @dataclass(frozen=True)
 class Amount:
-    """A number as it was given, in base units (FLOP, byte, s, ...). `bare` says that it came
-    without a unit and was read in the one that the question asks for."""
+    """A number as it was given: `value` in base units (FLOP, byte, s, ...), `said` as a verdict
+    repeats it.
+
+    `prefix` is that of its unit ("G", "Ki"). `bare` says that it came without a unit and was read
+    in the one that the question asks for; `in_bits` that bytes were asked for and bits came.
+    """
 
     value: float
-    bare: bool
+    said: str
+    prefix: str
+    bare: bool = False
+    in_bits: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,33 +57,71 @@ def is_blank(answer: object) -> bool:
     return answer is ... or answer is None or (isinstance(answer, str) and not answer.strip())
 
 
-def amount(answer: object, scale: float, base: str) -> Amount | OtherUnit:
-    """The answer to a question that asks for `base` times `scale` (1e9 and "FLOP" for "GFLOP").
+def does_nothing(function: object) -> bool:
+    """Whether a function's body is empty, or the dots: nobody has written it yet."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return False
+    return {step.opname for step in dis.get_instructions(code)} <= _OF_AN_EMPTY_BODY
 
-    ValueError where it is not one finite number.
+
+def amount(answer: object, unit: str) -> Amount | OtherUnit:
+    """The answer to a question that asks for `unit` ("GFLOP", "%", "" for a bare number).
+
+    ValueError where it is not one finite number, and where it may have a decimal comma.
     """
     given = answer
+    _ask_about_a_decimal_comma(answer)
     if isinstance(answer, list | tuple | np.ndarray) and safely(np.size, answer) == 1:
         answer = np.asarray(answer).reshape(-1)[0]
     if isinstance(answer, str):
-        read = _amount_in_text(answer, scale, base)
+        read = _amount_in_text(answer, unit)
     else:
-        read = Amount(_plain_number(answer, given) * scale, bare=True)
+        read = _bare(_plain_number(answer, given), unit)
     if isinstance(read, Amount) and not np.isfinite(read.value):
         raise ValueError(f"{safely(str, given)[:60]} is not a finite number")
     return read
 
 
-def _amount_in_text(text: str, scale: float, base: str) -> Amount | OtherUnit:
-    value, unit, _ = parse_quantity(text)
-    if unit == base:
-        return Amount(value, bare=unit == "")
+def _amount_in_text(text: str, asked: str) -> Amount | OtherUnit:
+    value, unit, prefix = parse_quantity(text)
+    _, base, _ = parse_quantity(f"1 {asked}")
     if unit == "":
-        return Amount(value * scale, bare=True)
+        return _bare(value, asked)
+    if unit == base:
+        return Amount(value, text.strip(), prefix)
     if (unit, base) in _SAME_KIND:
-        return Amount(value / _SAME_KIND[unit, base], bare=False)
+        in_bits = unit.startswith("bit")
+        value /= _SAME_KIND[unit, base]
+        return Amount(value, text.strip(), prefix, in_bits=in_bits)
     slip = _TELLING_UNITS.get((unit, base))
     return OtherUnit((slip,) if slip else ())
+
+
+def _bare(number: float, unit: str) -> Amount:
+    scale, _, prefix = parse_quantity(f"1 {unit}")
+    return Amount(number * scale, with_unit(number, unit), prefix, bare=True)
+
+
+def with_unit(number: float, unit: str) -> str:
+    """ "96 KiB": four digits, in the very unit that a question asks for."""
+    gap = "" if unit == "%" else " "
+    return f"{significant(number, 4)}{gap}{unit}".rstrip()
+
+
+def _ask_about_a_decimal_comma(answer: object) -> None:
+    """12,5 is two numbers to Python and a decimal to half of the world."""
+    if isinstance(answer, str):
+        text = re.match(r"\s*([-+]?\d+),(\d+)(?![\d.,_])", answer)
+        halves = (text[1], text[2]) if text and len(text[2]) != 3 else None
+    else:
+        whole = isinstance(answer, tuple) and len(answer) == 2 and set(map(type, answer)) == {int}
+        halves = answer if whole else None
+    if halves:
+        point = f"{halves[0]}.{halves[1]}"
+        raise ValueError(
+            f"{safely(str, answer)[:60]} has a comma; if you mean {point}, write {point}"
+        )
 
 
 def _plain_number(answer: object, given: object) -> float:
@@ -94,11 +141,11 @@ def without_counted(answer: object, counted: str) -> object:
     return re.sub(rf"(?<=[\d. ]){one}s?\s*$", "", answer, flags=re.IGNORECASE)
 
 
-def meant(text: str, choices: Sequence[str]) -> str | None:
+def meant(text: str, choices: Sequence[str], prompt: str = "") -> str | None:
     """The one of `choices` that a text means, None where none or several fit.
 
-    A choice is meant in full, by its letter, or by its beginning or some of its words if no other
-    choice has them.
+    A choice is meant in full, by its letter, by its beginning or some of its words if no other
+    choice has them, or in words of the question's own `prompt`.
     """
     if not _words(text):
         return None
@@ -109,12 +156,14 @@ def meant(text: str, choices: Sequence[str]) -> str | None:
         or _named_by_letter(text, choices)
         or _with_the_same_words(text, worded)
         or _with_these_words(text, worded)
+        or _in_words_of_the_question(text, worded, prompt)
     )
     return found[0] if len(found) == 1 else None
 
 
 def same_words(text: str, other: str) -> bool:
-    """Whether two texts say the same but for case, signs and articles, or `other` begins with `text`."""
+    """Whether two texts say the same but for case, signs and articles, or `text` begins
+    `other`."""
     return bool(_words(text)) and bool(_with_these_words(text, [other]))
 
 
@@ -147,6 +196,14 @@ def _with_these_words(text: str, choices: Sequence[str]) -> list[str]:
         for choice in choices
         if set(given) <= set(_words(choice)) or _begins("".join(_words(choice)), key)
     ]
+
+
+def _in_words_of_the_question(text: str, choices: Sequence[str], prompt: str) -> list[str]:
+    """Where the text stands in the question word for word: those that share a word with it."""
+    asked, given = (f" {' '.join(_words(words))} " for words in (prompt, text))
+    if given not in asked:
+        return []
+    return [choice for choice in choices if set(_words(choice)) & set(_words(text))]
 
 
 def _begins(whole: str, key: str) -> bool:

@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from roofline_lib.checks.answers import Amount, amount, is_blank, safely, same_words
+from roofline_lib.checks.answers import (
+    Amount,
+    amount,
+    is_blank,
+    safely,
+    same_words,
+    without_counted,
+)
 from roofline_lib.checks.judging import say
 from roofline_lib.quantities import parse_quantity, quantity, significant
 
@@ -75,20 +82,21 @@ def _how_far(given: float, reference: float) -> str:
 
 def _number(value: object, unit: str) -> float | None:
     """In base units; None for a text without a number, and for a number of something else."""
-    scale, base = _scale_and_base(unit)
+    known = _is_known(unit)
     try:
-        read = amount(value, scale, base)
+        read = amount(value, unit) if known else amount(without_counted(value, unit), "")
     except ValueError:
         return None
     return read.value if isinstance(read, Amount) else None
 
 
-def _scale_and_base(unit: str) -> tuple[float, str]:
+def _is_known(unit: str) -> bool:
+    """Whether it can be converted: "rows" and "days" are only counted."""
     try:
-        scale, base, _ = parse_quantity(f"1 {unit}")
-    except ValueError:  # "days", "rows": counted, not converted
-        return 1.0, unit
-    return scale, base
+        parse_quantity(f"1 {unit}")
+    except ValueError:
+        return False
+    return True
 
 
 def _shown_guess(guess: object, unit: str) -> str:
@@ -97,9 +105,10 @@ def _shown_guess(guess: object, unit: str) -> str:
         number = _number(text, unit)
         if number is None:
             return repr(text)
-        brings_its_unit = any(sign.isalpha() or sign == "%" for sign in text)
-        in_the_unit = number / _scale_and_base(unit)[0]
-        return text if brings_its_unit else quantity(in_the_unit, unit, _MOST_DIGITS)
+        if any(sign.isalpha() or sign == "%" for sign in text):
+            return text  # it brings its own unit
+        scale = parse_quantity(f"1 {unit}")[0] if _is_known(unit) else 1
+        return quantity(number / scale, unit, _MOST_DIGITS)
     return _shown(guess, unit, _MOST_DIGITS)
 
 

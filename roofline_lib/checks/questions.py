@@ -1,26 +1,28 @@
 """The kinds of question. Each knows how to judge an answer."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Literal
 
 import numpy as np
 
 from roofline_lib.checks.answers import (
     LETTERS,
+    Amount,
     OtherUnit,
     amount,
+    does_nothing,
     is_blank,
     meant,
     safely,
+    with_unit,
     without_counted,
 )
 from roofline_lib.checks.judging import Verdict, not_answered, right, within, wrong
-from roofline_lib.checks.slips import unit_slips
-from roofline_lib.quantities import parse_quantity, quantity, significant
+from roofline_lib.checks.slips import is_rounded, unit_slips
+from roofline_lib.quantities import parse_quantity, significant
 
-# so close, and not within the tolerance, it is the rounding more often than the reasoning
-_NEAR = 0.05
 # a slip is named only where the answer is the slip's own value to within this
 _SLIP_TOLERANCE = 0.004
 
@@ -53,11 +55,26 @@ class Question(ABC):
         """What is told behind the prompt: the unit, or the choices."""
         return ""
 
-    def _not_answered(self) -> Verdict:
-        return not_answered(self.id, self.prompt, self.how_to_answer)
+    @property
+    @abstractmethod
+    def computed(self) -> str:
+        """The right answer in words."""
 
-    def _wrong(self, what: str, slips: Sequence[str] = (), computed: str | None = None) -> Verdict:
-        return wrong(self.id, what, self.hint, slips, computed)
+    @property
+    def _asked(self) -> str:
+        return self.prompt + self.how_to_answer
+
+    def _not_answered(self) -> Verdict:
+        return not_answered(self.id, self._asked)
+
+    def _right(self, said: str) -> Verdict:
+        return right(self.id, self._asked, said)
+
+    def _wrong(
+        self, what: str, slips: Sequence[str] = (), tried: str = "", computed: str = ""
+    ) -> Verdict:
+        """`tried` is the answer as it was read; where there is none the value is not told."""
+        return wrong(self.id, self._asked, what, self.hint, slips, tried, computed)
 
 
 @dataclass(frozen=True)
@@ -66,13 +83,15 @@ class NumberQuestion(Question):
 
     `unit` is what the question asks for ("GFLOP", "MB", "FLOP/byte", "" for a bare number) and
     `tolerance` is relative. `counts` are the things that a bare number counts: where it is "days",
-    the answer "26 days" will do.
+    the answer "26 days" will do. `rounded` is "up" where the least whole number is asked for that
+    does something, "down" where it is the most.
     """
 
     _: KW_ONLY
     unit: str = ""
     tolerance: float = 0.01
     counts: str = ""
+    rounded: Literal["", "up", "down"] = ""
 
     @property
     def scale_and_base(self) -> tuple[float, str]:
@@ -84,36 +103,55 @@ class NumberQuestion(Question):
     def how_to_answer(self) -> str:
         return f" (in {self.unit})" if self.unit else ""
 
+    @property
+    def computed(self) -> str:
+        scale, _ = self.scale_and_base
+        return with_unit(float(self.reference()) / scale, self.unit)
+
     def _judge(self, answer: object) -> Verdict:
-        scale, base = self.scale_and_base
-        reference = float(self.reference())
-        computed = f"{significant(reference, 4)}%" if base == "%" else quantity(reference, base, 4)
         answer = without_counted(answer, self.counts)
         try:
-            read = amount(answer, scale, base)
+            read = amount(answer, self.unit)
         except ValueError as error:
             asked = self.unit or "plain count"
             return self._wrong(f"{error}. Give a number in {asked}, or a text with its unit")
         if isinstance(read, OtherUnit):
-            what = f"you gave {safely(str, answer)!r}, asked for is {self.unit or 'a plain number'}"
-            return self._wrong(what, read.slips, computed)
-        given = quantity(read.value, base, 4)
+            given = safely(str, answer)
+            what = f"you gave {given!r}, asked for is {self.unit or 'a plain number'}"
+            return self._wrong(what, read.slips, given, self.computed)
+        reference = float(self.reference())
         if within(read.value, reference, self.tolerance):
-            return right(self.id, f". You say {given}; computed: {computed}.")
-        slips = self._slips_that_give(read.value, reference, base, scale if read.bare else 1)
-        return self._wrong(f"you say {given}", slips, computed)
+            return self._right(f". You say {read.said}; computed: {self.computed}.")
+        slips = self._slips_that_give(read, reference)
+        tried = f"{read.value:.6g}"
+        return self._wrong(f"you say {read.said}", slips, tried, self.computed)
 
-    def _slips_that_give(self, value: float, reference: float, base: str, scale: float):
-        known = [(name, slip()) for name, slip in self.slips]
-        found = [
-            name
-            for name, slipped in [*known, *unit_slips(reference, base, scale)]
-            if within(value, slipped, _SLIP_TOLERANCE)
-            and not within(slipped, reference, self.tolerance)
-        ]
-        if not found and within(value, reference, _NEAR):
-            return ["rounding"]
-        return found
+    def _slips_that_give(self, read: Amount, reference: float) -> list[str]:
+        """The question's own slips that give this answer; where there are none, the likeliest of
+        those that go with its unit, and then with rounding."""
+
+        def giving(slips: Iterable[tuple[str, float]]) -> list[str]:
+            return [
+                name
+                for name, slipped in slips
+                if within(read.value, slipped, _SLIP_TOLERANCE)
+                and not within(slipped, reference, self.tolerance)
+            ]
+
+        return (
+            giving((name, slip()) for name, slip in self.slips)
+            or giving(unit_slips(reference, self.unit, read))[:1]
+            or self._slip_of_rounding(read.value, reference)
+        )
+
+    def _slip_of_rounding(self, value: float, reference: float) -> list[str]:
+        scale, _ = self.scale_and_base
+        too_much = (value - reference) / scale
+        if self.rounded:
+            short = -too_much if self.rounded == "up" else too_much
+            return [f"round-{self.rounded}"] if 0 < short <= 1 else []
+        digits_lost = self.tolerance > 0 and is_rounded(value, reference, self.unit)
+        return ["rounding"] if digits_lost else []
 
 
 @dataclass(frozen=True)
@@ -129,17 +167,21 @@ class ChoiceQuestion(Question):
         listed = " / ".join(f"{letter}: {choice}" for letter, choice in lettered)
         return f" ({listed}; the letter will do)"
 
+    @property
+    def computed(self) -> str:
+        return repr(self.reference())
+
     def _judge(self, answer: object) -> Verdict:
         text = safely(str, answer).strip()
-        chosen = meant(text, self.choices)
+        chosen = meant(text, self.choices, self.prompt)
         reference = self.reference()
         if chosen is None:
             offered = " / ".join(self.choices)
             return self._wrong(f"{text[:60]!r} is none of the choices {offered}, or fits several")
         if chosen == reference:
-            return right(self.id, f": {reference}. {self.hint}")
+            return self._right(f": {reference}. {self.hint}")
         slips = [name for name, slip in self.slips if slip() == chosen]
-        return self._wrong(f"you say {chosen!r}", slips, repr(reference))
+        return self._wrong(f"you say {chosen!r}", slips, chosen, self.computed)
 
 
 @dataclass(frozen=True)
@@ -151,6 +193,11 @@ class FunctionQuestion(Question):
     inputs: Callable[[], Sequence[tuple]]
     tolerance: float = 0.01
 
+    @property
+    def computed(self) -> str:
+        arguments = self.inputs()[0]
+        return f"{_shown(self.reference(*arguments))} for {_call(arguments)}"
+
     def _judge(self, answer: object) -> Verdict:
         if not callable(answer):
             return self._wrong(f"asked for is a function; you gave {safely(repr, answer)[:60]}")
@@ -159,22 +206,27 @@ class FunctionQuestion(Question):
             reference = self.reference(*arguments)
             try:
                 value = answer(*arguments)
-                if value is ... or value is None:
+                if value is ... or value is None and does_nothing(answer):
                     return self._not_answered()
+                if value is None:
+                    what = f"for {_call(arguments)} your function gave nothing back"
+                    return self._wrong(f"{what}. Is its last line without `return`?".rstrip("."))
                 agrees = _agrees(value, reference, self.tolerance)
             except Exception as error:
                 if isinstance(error, NotImplementedError) and not error.args:
                     return self._not_answered()
                 raised = f"{type(error).__name__}: {safely(str, error)}"
-                return self._wrong(f"for {arguments} your function raised {raised}")
+                return self._wrong(f"for {_call(arguments)} your function raised {raised}")
             tried.append((arguments, value))
             if not agrees and first_wrong is None:
                 first_wrong = arguments, value, reference
         if first_wrong is None:
-            return right(self.id, " on every input tried.")
+            return self._right(" on every input tried.")
         arguments, value, reference = first_wrong
-        what = f"for {arguments} you say {safely(_shown, value)}"
-        return self._wrong(what, self._slips_that_give(tried), _shown(reference))
+        said = safely(_shown, value)
+        what = f"for {_call(arguments)} you say {said}"
+        computed = f"{_shown(reference)} for {_call(arguments)}"
+        return self._wrong(what, self._slips_that_give(tried), said, computed)
 
     def _slips_that_give(self, tried: Sequence[tuple]) -> list[str]:
         """One input can match by chance: a slip is named that fits them all."""
@@ -202,6 +254,24 @@ def _agrees(value: object, reference: object, tolerance: float) -> bool:
 
 
 def _shown(value: object) -> str:
-    if np.isscalar(value) and not isinstance(value, str | bool) and np.isfinite(value):
-        return significant(value, 5)
+    """42,300 and [42,300; 64; 147]: whole numbers in full, others with five digits."""
+    if isinstance(value, list | tuple):
+        return f"[{'; '.join(map(_shown, value))}]"[:120]
+    if np.isscalar(value) and not isinstance(value, str | bool | complex) and np.isfinite(value):
+        if value == round(value) and abs(value) < 1e9:
+            return f"{round(value):,}"
+        return significant(value, 5) if 1e-4 <= abs(value) < 1e7 else _typed(float(value))
     return repr(value)[:60]
+
+
+def _call(arguments: Sequence[object]) -> str:
+    """The arguments as one would type them: (4096, 2e13, [128, 64])."""
+    return f"({', '.join(map(_typed, arguments))})"
+
+
+def _typed(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.5g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
+    if isinstance(value, list):
+        return f"[{', '.join(map(_typed, value))}]"
+    return repr(value)

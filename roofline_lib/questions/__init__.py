@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 
 from roofline_lib.arguments import unknown
-from roofline_lib.checks import Question, Verdict, never_raising, tell
+from roofline_lib.checks import Question, Tries, Verdict, never_raising, tell
 from roofline_lib.checks.answers import safely
 
 # in the course's order
@@ -30,17 +30,23 @@ TOPICS = (
 )
 
 
-def check(question: str | Question, answer: object = ...) -> Verdict:
+TRIES = Tries()
+
+
+def check(
+    question: str | Question, answer: object = ..., *more: object, show: bool = False
+) -> Verdict:
     """Judge an answer to a question (its id, such as "intensity.gemm-flops", or a Question), print
     the verdict and return it. Never raises.
 
     `answer`: a number in the unit that the question asks for, a text with a unit ("2.147 GFLOP"), a
-    choice, or a function.
+    choice, or a function. The right value is told with the second different wrong answer, or at
+    once with `show=True`. `more` is there for 12,5: Python hands over two numbers.
     """
 
     def judge():
         asked = question if isinstance(question, Question) else find_question(question)
-        return asked.judge(answer)
+        return TRIES.judge(asked, (answer, *more) if more else answer, show)
 
     verdict = never_raising(judge, answer)
     tell(verdict)

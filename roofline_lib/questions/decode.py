@@ -156,7 +156,7 @@ QUESTIONS = [
         reference=lambda: rl.bound(_ffn_pair(), HOUSE, "bf16").time,
         slips=[
             ("mac-is-flop", lambda: rl.bound(_ffn_pair(), HOUSE, "bf16").time / 2),
-            ("wrong-width", lambda: rl.bound(_ffn_pair(), HOUSE, "fp32").time),
+            ("wrong-peak", lambda: rl.bound(_ffn_pair(), HOUSE, "fp32").time),
         ],
         hint="compute-bound: FLOP over 300 TFLOP/s.",
     ),
@@ -168,6 +168,7 @@ QUESTIONS = [
         slips=[
             ("wrong-width", lambda: 2 * rl.bound(_decode(), HOUSE, "bf16").time),
             ("elements-not-bytes", lambda: rl.bound(_decode(), HOUSE, "bf16").time / _HALF),
+            ("shorter-time", lambda: rl.bound(_decode(), HOUSE, "bf16").compute_time),
         ],
         hint="memory-bound: the weights' bytes over the bandwidth.",
     ),
@@ -194,12 +195,14 @@ QUESTIONS = [
         slips=[
             ("rule-for-exact", lambda: _ROUNDED.ridge_point("bf16") / 2),
             ("wrong-width", lambda: rl.critical_batch(4096, 4096, _ROUNDED, "bf16")),
+            ("wrong-width", lambda: _ROUNDED.ridge_point("bf16")),
         ],
         hint=(
             "the ridge is 240 FLOP/byte and a weight is 1 byte: about 120, and then the "
             "activations' own bytes. Round up."
         ),
         counts="sequences",
+        rounded="up",
     ),
     ChoiceQuestion(
         "decode.slow-tokens",
@@ -220,7 +223,7 @@ QUESTIONS = [
         reference=_ffn_rate,
         slips=[
             ("mac-is-flop", lambda: _ffn_rate(flop_share=0.5)),
-            ("wrong-width", lambda: _ffn_rate("fp32")),
+            ("wrong-peak", lambda: _ffn_rate("fp32")),
         ],
         hint="4.4 TFLOP for the two products; how long do they take, and for how many tokens?",
     ),

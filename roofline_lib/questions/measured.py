@@ -118,7 +118,7 @@ QUESTIONS = [
         reference=lambda: rl.peak_flops(132, 2048, 1.5e9),
         tolerance=0.01,
         slips=[
-            ("clock-nominal", lambda: _H200.peak("bf16")),
+            ("ran-slower", lambda: _H200.peak("bf16")),
             ("mac-is-flop", lambda: rl.peak_flops(132, 2048, 1.5e9, 1)),
         ],
         hint="units x FLOP a cycle x clock.",

@@ -131,7 +131,7 @@ QUESTIONS = [
         reference=lambda: rl.clock_from(37.0e12, 82, 128),
         slips=[
             ("mac-is-flop", lambda: rl.clock_from(37.0e12, 82, 128, 1)),
-            ("clock-nominal", lambda: rl.machine("RTX 3090").details["clock"]),
+            ("ran-faster", lambda: rl.machine("RTX 3090").details["clock"]),
         ],
         hint="divide the rate by units x lanes x 2.",
     ),
@@ -224,7 +224,7 @@ QUESTIONS = [
         unit="%",
         reference=lambda: _boosted(2.9e9),
         slips=[
-            ("clock-nominal", lambda: _boosted(_EPYC.details["clock"])),
+            ("ran-faster", lambda: _boosted(_EPYC.details["clock"])),
             ("mac-is-flop", lambda: _boosted(2.9e9, 1)),
         ],
         hint="cores x units x numbers in a vector x 2 x the clock that it ran at.",

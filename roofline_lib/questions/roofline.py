@@ -157,6 +157,7 @@ QUESTIONS = [
             ("rule-for-exact", lambda: _side(1)),
         ],
         hint="n/3 must be at least the ridge point, so the root is rounded up, never down.",
+        rounded="up",
     ),
     ChoiceQuestion(
         "roofline.narrower",

@@ -11,6 +11,7 @@ QUESTIONS = [
         reference=lambda: 1e6 * rl.bytes_per_element("fp32"),
         slips=[
             ("elements-not-bytes", lambda: 1e6),
+            ("bits-for-bytes", lambda: 8 * 1e6 * rl.bytes_per_element("fp32")),
             ("wrong-width", lambda: 1e6 * rl.bytes_per_element("bf16")),
         ],
         hint="32 bits are 4 bytes.",

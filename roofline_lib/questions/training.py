@@ -144,6 +144,10 @@ QUESTIONS = [
                 "sparse-peak",
                 lambda: rl.training_flops(1.5e9, 30e9) / (0.4 * 2 * HOUSE.peak("bf16")) / _DAY,
             ),
+            (
+                "forgot-utilisation",
+                lambda: rl.training_flops(1.5e9, 30e9) / HOUSE.peak("bf16") / _DAY,
+            ),
         ],
         hint="FLOP / (0.4 x 300e12) seconds; a day has 86,400 of them.",
         counts="days",
@@ -157,6 +161,8 @@ QUESTIONS = [
         tolerance=0.005,
         slips=[
             ("elements-not-bytes", lambda: _SMALL.parameters),
+            ("weights-only", lambda: 2 * _SMALL.parameters),
+            ("forgot-optimizer", lambda: 4 * _SMALL.parameters),
         ],
         hint="rl.transformer('tinyllama-1.1b').parameters is the exact count.",
     ),
