@@ -38,3 +38,19 @@ WRONG_ANSWERS = {
         lambda heads, tokens, d, q, s: 4 * heads * tokens * d * s,
     ],
 }
+
+# (question, a wrong answer, the slip that is named: two where both fit)
+WRONG_VALUES = [
+    ("attention.scores", "4.295 GB", "four-passes"),
+    ("attention.scores", "8.59 GB", "elements-not-bytes"),
+    ("attention.scores", "34.36 GB", "wrong-width"),
+    ("attention.shared-keys", "2 FLOP/byte", "heads-not-kv-heads"),
+    ("attention.shared-keys", "7.996 FLOP/byte", "wrong-width or mac-is-flop"),
+    ("attention.shared-keys", "7.992 FLOP/byte", "wrong-width or mac-is-flop"),
+    ("attention.causal", "50 %", "half-is-the-limit"),
+    ("attention.causal", "46.88 %", "forgot-self"),
+    ("attention.x-trips", "545.3 MB", "wrong-width"),
+    ("attention.x-trips", "136.3 MB", "elements-not-bytes"),
+    ("attention.x-chunk", "50 %", "half-is-the-limit"),
+    ("attention.x-chunk", "85.94 %", "forgot-self"),
+]

@@ -25,3 +25,6 @@ WRONG_ANSWERS = {
         ),
     ],
 }
+
+# (question, a wrong answer, the slip that is named: two where both fit)
+WRONG_VALUES = []

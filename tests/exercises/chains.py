@@ -118,3 +118,16 @@ def shown_in_the_text(f):
         f"{LORA[0] / 1e6:.0f} MFLOP instead of {LORA[1] / 1e3:.0f} kFLOP and {LAYER / 1e6:.1f} MB",
         f"their {1e6 * 64 * ADAPTER / 2e12:.0f} µs",
     ]
+
+
+# (question, a wrong answer, the slip that is named: two where both fit)
+WRONG_VALUES = [
+    ("chains.right-flops", "2.097 MFLOP", "mac-is-flop"),
+    ("chains.intermediate", "4.194 MB", "elements-not-bytes"),
+    ("chains.intermediate", "16.78 MB", "wrong-width"),
+    ("chains.strassen", 18, "equal-not-fewer"),
+    ("chains.x-lora", "4.194 MFLOP", "mac-is-flop"),
+    ("chains.x-moved", "8.651 MB", "wrong-width"),
+    ("chains.x-moved", "2.163 MB", "elements-not-bytes"),
+    ("chains.x-strassen", "67.78 FLOP/byte", "wrong-width"),
+]

@@ -89,3 +89,27 @@ def shown_in_the_text(f):
             f"{1e3 * (HELD[LLAMA3] - CACHE[LLAMA3] / 2) / CARD:.0f} ms"
         ),
     ]
+
+
+# (question, a wrong answer, the slip that is named: two where both fit)
+WRONG_VALUES = [
+    ("decode.ffn-flops", "2.199 TFLOP", "mac-is-flop"),
+    ("decode.ffn-time", "7.33 ms", "mac-is-flop"),
+    ("decode.ffn-time", "219.9 ms", "wrong-peak"),
+    ("decode.decode-time", "33.57 µs", "wrong-width"),
+    ("decode.decode-time", "8.393 µs", "elements-not-bytes"),
+    ("decode.decode-time", "0.1118 µs", "shorter-time"),
+    ("decode.kv-heads", "4.295 GB", "heads-not-kv-heads"),
+    ("decode.kv-heads", "0.5369 GB", "elements-not-bytes"),
+    ("decode.critical-batch", 120.1, "rule-for-exact"),
+    ("decode.critical-batch", 273, "wrong-width"),
+    ("decode.critical-batch", 240.2, "wrong-width"),
+    ("decode.x-ffn-tokens", "2235000 token/s", "mac-is-flop"),
+    ("decode.x-ffn-tokens", "74510 token/s", "wrong-peak"),
+    ("decode.x-decode-busy", "0.666 %", "mac-is-flop or wrong-width"),
+    ("decode.x-decode-busy", "0.6663 %", "mac-is-flop or wrong-width"),
+    ("decode.x-fp8-tokens", "34.29 token/s", "wrong-width"),
+    ("decode.x-fp8-tokens", "47.86 token/s", "wrong-chip"),
+    ("decode.x-mla", "35.14 kB", "elements-not-bytes"),
+    ("decode.x-mla", "3998 kB", "heads-not-kv-heads"),
+]

@@ -150,3 +150,12 @@ def shown_in_the_text(f):
         f"{1e3 * (WEIGHTS + CACHE) / (8 * H200.bandwidth()):.1f} ms",
         f"which is {100 * (WEIGHTS + CACHE) / (8 * STEP):.0f} percent of the 16.7",
     ]
+
+
+# (question, a wrong answer, the slip that is named: two where both fit)
+WRONG_VALUES = [
+    ("lies.opt-cache", "0.8389 GB", "elements-not-bytes"),
+    ("lies.mi355x", "34.9 %", "sparse-peak"),
+    ("lies.x-pcie", "29.04 %", "wrong-chip"),
+    ("lies.x-mega", "43.98 TB", "elements-not-bytes"),
+]

@@ -183,3 +183,14 @@ def shown_in_the_text(f):
         ),
         f"together leave {LEFT:.1f}: {100 / LEFT:.2f} times",
     ]
+
+
+# (question, a wrong answer, the slip that is named: two where both fit)
+WRONG_VALUES = [
+    ("operators.add-norm", "40 %", "kept-result"),
+    ("operators.mxfp4", "35 GB", "forgot-scale"),
+    ("operators.mxfp4", "70 GB", "elements-not-bytes"),
+    ("operators.x-gelu", "7.516 GB", "wrong-width"),
+    ("operators.x-gelu", "1.879 GB", "elements-not-bytes"),
+    ("operators.x-narrow", 3.998, "forgot-scale"),
+]

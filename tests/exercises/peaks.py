@@ -125,3 +125,20 @@ def shown_in_the_text(f):
         ),
         f"{215 / 2} TFLOP/s, {100 * 215e12 / 2 / TOO_FAST['fp32']:.0f} percent of 173",
     ]
+
+
+# (question, a wrong answer, the slip that is named: two where both fit)
+WRONG_VALUES = [
+    ("peaks.count", "41.29 TFLOP/s", "mac-is-flop"),
+    ("peaks.clock", "3.525 GHz", "mac-is-flop"),
+    ("peaks.clock", "1.695 GHz", "ran-faster"),
+    ("peaks.cpu", "384 GFLOP/s", "mac-is-flop or wrong-width"),
+    ("peaks.headline", "31.33 %", "sparse-peak"),
+    ("peaks.headline", "82.01 %", "wrong-chip"),
+    ("peaks.sums", "48.44 %", "accumulate-width"),
+    ("peaks.x-tensor", "62.67 TFLOP/s", "mac-is-flop"),
+    ("peaks.x-macs", "41.67 %", "mac-is-flop or sparse-peak"),
+    ("peaks.x-copy", "41.67 %", "forgot-c"),
+    ("peaks.x-boost", "117.2 %", "ran-faster"),
+    ("peaks.x-boost", "189.9 %", "mac-is-flop"),
+]

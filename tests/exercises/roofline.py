@@ -88,3 +88,27 @@ def shown_in_the_text(f):
         f"30 + 40 = 70, {100 / 70:.1f} times",
         f"= {FUSED:.0f}, so {100 / FUSED:.1f} times",
     ]
+
+
+# (question, a wrong answer, the slip that is named: two where both fit)
+WRONG_VALUES = [
+    ("roofline.ridge", "69.44 FLOP/byte", "mac-is-flop"),
+    ("roofline.ridge", "277.8 FLOP/byte", "mac-is-flop"),
+    ("roofline.sum-time", "1.962 ms", "forgot-c"),
+    ("roofline.sum-time", "5.885 ms", "wrong-width"),
+    ("roofline.sum-time", "1.471 ms", "elements-not-bytes"),
+    ("roofline.h100-ridge", "590.7 FLOP/byte", "sparse-peak"),
+    ("roofline.h100-ridge", "378 FLOP/byte", "wrong-chip"),
+    ("roofline.critical-size", 307, "forgot-c"),
+    ("roofline.critical-size", 613, "read-c"),
+    ("roofline.critical-size", 919, "wrong-width or sparse-peak"),
+    ("roofline.critical-size", 154, "rule-for-exact"),
+    ("roofline.x-n1024", "11.72 %", "mac-is-flop"),
+    ("roofline.x-n1024", "2.93 %", "wrong-width"),
+    ("roofline.x-n1024", "3.906 %", "forgot-c"),
+    ("roofline.x-n1024", "7.812 %", "read-c"),
+    ("roofline.x-bandwidth", "0.75 TB/s", "mac-is-flop"),
+    ("roofline.x-efficiency", "34.73 %", "mac-is-flop or sparse-peak"),
+    ("roofline.x-efficiency", "90.9 %", "wrong-chip"),
+    ("roofline.x-two-kernels", "1.029 ms", "mac-is-flop"),
+]

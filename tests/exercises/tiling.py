@@ -86,3 +86,21 @@ def shown_in_the_text(f):
             f"{1e3 * seconds(128, BUSY)[1]:.2f} ms"
         ),
     ]
+
+
+# (question, a wrong answer, the slip that is named: two where both fit)
+WRONG_VALUES = [
+    ("tiling.traffic", "67.11 MB", "forgot-c"),
+    ("tiling.traffic", "83.89 MB", "read-c"),
+    ("tiling.traffic", "151 MB", "wrong-width"),
+    ("tiling.traffic", "37.75 MB", "elements-not-bytes"),
+    ("tiling.best", "64 FLOP/byte", "elements-not-bytes"),
+    ("tiling.useful", "91.18 %", "forgot-waves"),
+    ("tiling.smaller", "yes, tiles add reuse", "no-reuse-is-best"),
+    ("tiling.level", "DRAM and L2", "which-memory"),
+    ("tiling.x-panels", "128 KiB", "wrong-width"),
+    ("tiling.x-panels", "32 KiB", "elements-not-bytes"),
+    ("tiling.x-least-memory", "90 kB", "elements-not-bytes"),
+    ("tiling.x-least-memory", "1440 kB", "wrong-width"),
+    ("tiling.x-waves", "69.36 %", "ragged-edge"),
+]

@@ -148,3 +148,22 @@ def shown_in_the_text(f):
         f"from {100 * 1400 / 4096:.0f} percent to 90: {0.9 * 4096 / 1400:.1f} times",
         f"make {8 / 6 * 0.9 * 4096 / 1400:.1f} times",
     ]
+
+
+# (question, a wrong answer, the slip that is named: two where both fit)
+WRONG_VALUES = [
+    ("training.six-n-d", "135 EFLOP", "mac-is-flop"),
+    ("training.six-n-d", "90 EFLOP", "forward-only"),
+    ("training.days", 13.02, "mac-is-flop or sparse-peak"),
+    ("training.days", 8.681, "forward-only"),
+    ("training.days", 10.42, "forgot-utilisation"),
+    ("training.states", "1.1 GB", "elements-not-bytes"),
+    ("training.states", "2.2 GB", "weights-only"),
+    ("training.states", "4.4 GB", "forgot-optimizer"),
+    ("training.activation", "117.4 MB", "elements-not-bytes"),
+    ("training.activation", "469.8 MB", "wrong-width"),
+    ("training.ragged", "60 FLOP/byte", "rule-for-exact"),
+    ("training.ragged", "29.46 FLOP/byte", "wrong-width"),
+    ("training.x-cluster", 12.56, "mac-is-flop or sparse-peak"),
+    ("training.x-cluster", 8.372, "forward-only"),
+]
