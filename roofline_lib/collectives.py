@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from roofline_lib.arguments import Number, UnknownName, number, plain, size, unknown
+from roofline_lib.arguments import Number, UnknownName, Value, number, plain, size, unknown
 from roofline_lib.links import Link, as_link
 
 COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all")
@@ -91,9 +91,9 @@ class _Share:
     """A Transfer as a share of the whole array: bytes sent, bytes on the busiest connection,
     steps."""
 
-    sent: float
-    on_link: float
-    steps: float
+    sent: Value
+    on_link: Value
+    steps: Value
 
 
 class _Switch:

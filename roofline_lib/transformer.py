@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from roofline_lib.arguments import Number, Value, name_key, number, short, size, switch, unknown
-from roofline_lib.configs import config_fields
 from roofline_lib.layers import (
     FeedForward,
     GroupedAttention,
@@ -23,12 +23,14 @@ from roofline_lib.layers import (
     norm_pass,
     weight_precisions,
 )
-from roofline_lib.links import Link
 from roofline_lib.model import Work
 from roofline_lib.operators import elementwise, layer_norm, rms_norm
-from roofline_lib.parallel import Parallel, ParallelStep, spread
 from roofline_lib.precisions import bytes_of, bytes_per_element
 from roofline_lib.tables import read_table
+
+if TYPE_CHECKING:  # several chips are asked for seldom, and cost time to import
+    from roofline_lib.links import Link
+    from roofline_lib.parallel import Parallel, ParallelStep
 
 
 def _count(least, default=MISSING):
@@ -145,6 +147,8 @@ class Transformer:
         are not read: `quantization_config` says which matrices are stored how, `weights=` of
         `decode` and `weight_bytes` takes them by group.
         """
+        from roofline_lib.configs import config_fields  # most models are presets
+
         return cls(**config_fields(source))
 
     # What a layer is made of
@@ -291,9 +295,9 @@ class Transformer:
         kv: str = "bf16",
         activations: str = "bf16",
         elementwise: bool = False,
-        parallel: Parallel | None = None,
-        link: Link | str | Mapping | None = None,
-    ) -> dict[str, Work] | ParallelStep:
+        parallel: "Parallel | None" = None,
+        link: "Link | str | Mapping | None" = None,
+    ) -> "dict[str, Work] | ParallelStep":
         """dict[str, Work] of a pass over `tokens` new tokens of each of `batch` prompts, of which
         `cached` tokens each lie in the KV cache already: a shared prefix, or earlier chunks.
 
@@ -311,7 +315,7 @@ class Transformer:
         def works(model, step):
             return model._works(step, logits=step.batch, elementwise=elementwise)
 
-        return works(self, step) if parallel is None else spread(self, step, parallel, link, works)
+        return self._shared(step, works, parallel, link)
 
     def decode(
         self,
@@ -323,9 +327,9 @@ class Transformer:
         kv: str = "bf16",
         activations: str = "bf16",
         elementwise: bool = False,
-        parallel: Parallel | None = None,
-        link: Link | str | Mapping | None = None,
-    ) -> dict[str, Work] | ParallelStep:
+        parallel: "Parallel | None" = None,
+        link: "Link | str | Mapping | None" = None,
+    ) -> "dict[str, Work] | ParallelStep":
         """dict[str, Work] of one step that gives each of `batch` sequences `queries` new tokens;
         `context` counts all keys, the new tokens' own among them. Several queries are what
         speculative decoding verifies: logits of each.
@@ -358,7 +362,15 @@ class Transformer:
         def works(model, step):
             return model._works(step, logits=step.rows, elementwise=elementwise)
 
-        return works(self, step) if parallel is None else spread(self, step, parallel, link, works)
+        return self._shared(step, works, parallel, link)
+
+    def _shared(self, step, works, parallel, link):
+        """The works of a step on one chip, or what a Parallel makes of them."""
+        if parallel is None:
+            return works(self, step)
+        from roofline_lib.parallel import spread
+
+        return spread(self, step, parallel, link, works)
 
     def _works(self, step, logits, elementwise):
         """{name: Work} over all layers; `logits` is the number of rows that get any."""

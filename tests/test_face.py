@@ -1,10 +1,12 @@
 """The public face: every name can be found, completed and read about; what it promises in types
 holds."""
 
+import ast
 import inspect
 import re
 import sys
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 
 import pytest
 from harness.repository import ROOT, run
@@ -37,6 +39,26 @@ def test_what_the_face_imports_from_the_library_it_lists():
     assert imported <= set(rl.__all__)
 
 
+def test_checkers_and_python_import_the_same_late_names():
+    """The names that are imported late stand twice: for type checkers, and in a table."""
+    (block,) = (
+        node
+        for node in ast.parse(Path(rl.__file__).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.If)
+    )
+    told = {
+        node.module.removeprefix("roofline_lib."): tuple(alias.name for alias in node.names)
+        for node in block.body
+    }
+    assert told == rl._LAZY
+
+
+def test_no_late_name_is_a_module():
+    """Python would put the module in its place as soon as anything imports it."""
+    modules = {path.stem for path in Path(rl.__file__).parent.iterdir()}
+    assert not modules & set(rl._HOME)
+
+
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
 def test_texts_name_only_what_is_there(path):
     named = set(re.findall(r"\brl\.([A-Za-z_]\w*)", path.read_text(encoding="utf-8")))
@@ -44,6 +66,7 @@ def test_texts_name_only_what_is_there(path):
 
 
 def test_an_import_brings_no_pictures():
+    """Nor does dir(), which completion calls."""
     code = "import sys, roofline_lib; dir(roofline_lib); print('matplotlib' in sys.modules)"
     result = run(sys.executable, "-c", code, env={"PYTHONPATH": str(ROOT)})
     assert result.stdout.strip() == "False", result.stderr
