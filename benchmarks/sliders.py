@@ -153,7 +153,8 @@ def main():
             key=lambda item: item[1]["over_echo"],
         ):
             print(
-                f"{name:28}{row['median_ms']:6.0f} ms{row['p95_ms']:6.0f} ms{row['over_echo']:8.2f}{row['p95_over_echo']:10.2f}"
+                f"{name:28}{row['median_ms']:6.0f} ms{row['p95_ms']:6.0f} ms"
+                f"{row['over_echo']:8.2f}{row['p95_over_echo']:10.2f}"
             )
         return
     with driver.browser() as chrome:
@@ -165,8 +166,10 @@ def main():
     )
     for name, row in rows.items():
         print(
-            f"{name:16}{row['median_ms']:6.0f} ms{row['p95_ms']:6.0f} ms{row.get('over_interact', float('nan')):11.3f}"
-            f"{row.get('over_echo', float('nan')):8.2f}{row.get('p95_over_echo', float('nan')):10.2f}"
+            f"{name:16}{row['median_ms']:6.0f} ms{row['p95_ms']:6.0f} ms"
+            f"{row.get('over_interact', float('nan')):11.3f}"
+            f"{row.get('over_echo', float('nan')):8.2f}"
+            f"{row.get('p95_over_echo', float('nan')):10.2f}"
             + (
                 f"{row['changed']:8.0f}{row['blank']:7.0f}{row['late']:5.0f} ms"
                 if "changed" in row

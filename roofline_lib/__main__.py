@@ -1,5 +1,4 @@
-"""`python -m roofline_lib course | grade | measure | machines`: each command is the `main(argv)` of its own
-module."""
+"""`python -m roofline_lib COMMAND`: each command is the `main(argv)` of a module of its own."""
 
 import sys
 from importlib import import_module

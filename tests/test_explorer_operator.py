@@ -145,8 +145,9 @@ def test_a_switch_moves_points_and_not_the_scale(pair, tokens, kv_heads, fused, 
 def test_the_readout_compares_both_ways():
     explorer = OperatorExplorer(operator="softmax")
     assert explorer.now.readout == (
-        "softmax, 131,072 rows of 4,096 scores, in bf16 on house chip: 2.68 GFLOP either way. Step by step 8.59 GB, 0.312 FLOP/byte, "
-        "memory-bound, at least 4.29 ms; in one kernel 2.15 GB, 1.25 FLOP/byte, memory-bound, at least 1.07 ms, 4 times as fast."
+        "softmax, 131,072 rows of 4,096 scores, in bf16 on house chip: 2.68 GFLOP either "
+        "way. Step by step 8.59 GB, 0.312 FLOP/byte, memory-bound, at least 4.29 ms; in one kernel "
+        "2.15 GB, 1.25 FLOP/byte, memory-bound, at least 1.07 ms, 4 times as fast."
     )
     explorer.controls["operator"].value = "all of them"
     gains = dict(

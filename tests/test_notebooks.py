@@ -83,7 +83,8 @@ def good():
         new_output("stream", name="stdout", text="2.147 ms, 31.5 FLOP/byte, 97.46 %, 137 GFLOP\n")
     ]
     text = new_markdown_cell(
-        "It takes **2.1 ms** or 2,147 µs; 137 billion FLOP, 97.5% of 20 TFLOP/s at $m = **4096**$, 8.192 kB.",
+        "It takes **2.1 ms** or 2,147 µs; 137 billion FLOP, 97.5% of 20 TFLOP/s at "
+        "$m = **4096**$, 8.192 kB.",
         id="t",
     )
     return new_notebook(
@@ -228,8 +229,11 @@ def test_refresh_stores_a_clean_run(tmp_path):
 
 def test_timings_stay_as_they_were_stored(tmp_path):
     path = tmp_path / "timed.ipynb"
-    cells = [new_code_cell("import time\nprint(time.perf_counter())", id=name, metadata={"tags": tags})
-             for name, tags in [("timed", ["nbval-ignore-output"]), ("plain", [])]]  # fmt: skip
+    clock = "import time\nprint(time.perf_counter())"
+    cells = [
+        new_code_cell(clock, id=name, metadata={"tags": tags})
+        for name, tags in [("timed", ["nbval-ignore-output"]), ("plain", [])]
+    ]
     nbformat.write(new_notebook(cells=cells), path)
     first = nbformat.v4.reads(refreshed(path.read_text(), tmp_path))
     again = nbformat.v4.reads(refreshed(nbformat.writes(first), tmp_path))

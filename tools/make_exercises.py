@@ -9,17 +9,16 @@ How to write solutions/<lesson>/<lesson>.ipynb (solutions/01_arithmetic_intensit
 follow):
 
 * A marked question is two cells. The first defines the function; the answer stands between `###
-BEGIN SOLUTION` and
-  `### END SOLUTION`, which become `return ...`. The second starts with a visible
-  `rl.check("intensity.x-name", function)`, and then, between `### BEGIN HIDDEN TESTS` and `### END HIDDEN
-  TESTS`, imports `roofline_lib.grading.marked` and calls it once: edge cases, how to draw more (20
-  are drawn), and what of the library is out of reach. Name whole modules there, or the other ways
-  to the same number stay open. Arguments are numbers, texts and lists; so are answers. Draw no
-  input where two honest ways to compute differ by rounding alone, and let no constant be right for
-  most of them. In solutions/ the cells' ids are the function's name and `test_<function>`; the
-  grader goes by the function's name alone.
-* A practice question is one cell, `rl.check("intensity.x-name", ...)`; the question itself stands in
-  roofline_lib/questions/intensity.py.
+  BEGIN SOLUTION` and `### END SOLUTION`, which become `return ...`. The second starts with a
+  visible `rl.check("intensity.x-name", function)`, and then, between `### BEGIN HIDDEN TESTS` and
+  `### END HIDDEN TESTS`, imports `roofline_lib.grading.marked` and calls it once: edge cases, how
+  to draw more (20 are drawn), and what of the library is out of reach. Name whole modules there,
+  or the other ways to the same number stay open. Arguments are numbers, texts and lists; so are
+  answers. Draw no input where two honest ways to compute differ by rounding alone, and let no
+  constant be right for most of them. In solutions/ the cells' ids are the function's name and
+  `test_<function>`; the grader goes by the function's name alone.
+* A practice question is one cell, `rl.check("intensity.x-name", ...)`; the question itself stands
+  in roofline_lib/questions/intensity.py.
 * The open question is a text cell that holds `### BEGIN SOLUTION` and `### END SOLUTION` around
   model answer and rubric.
 

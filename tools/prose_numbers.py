@@ -42,7 +42,8 @@ NUMBER = re.compile(
     r"(?![\d^/*]|\.\d|,\d{3}|[A-Za-z]|-[A-Za-z])"
 )
 NAMES = re.compile(
-    r"\b(?:RTX|Llama|GPT|Mixtral|lessons?|Python|parts?|steps?|figure|chapter|section)[ \-\u00a0]\d+(?:\.\d+)*",
+    r"\b(?:RTX|Llama|GPT|Mixtral|lessons?|Python|parts?|steps?|figure|chapter|section)"
+    r"[ \-\u00a0]\d+(?:\.\d+)*",
     re.I,
 )
 ROUNDED = re.compile(

@@ -137,7 +137,7 @@ class OrderShape(Shape):
 
 @dataclass(frozen=True)
 class StepShape(Shape):
-    """One decode step of a model: a new token for each of `batch` sequences, `context` keys each."""
+    """One decode step: a new token for each of `batch` sequences, which have `context` keys."""
 
     batch: int
     context: int

@@ -233,7 +233,7 @@ class TorchJobs:
         return held < ROOM * self.bench.chip.capacities["DRAM"]
 
     def launch(self, mode):
-        """A kernel that does next to nothing: what starting one costs, in a graph or from Python."""
+        """A kernel that does next to nothing: what starting one costs, from a graph or Python."""
         lib = self.bench.lib
         one = lib.empty((1,), "fp32")
         call = partial(one.add_, 1.0)
@@ -376,9 +376,9 @@ class NumpyJobs:
         self.room = ROOM * _memory_to_spare()
         if self.held(1, 512) > self.room:
             raise ValueError(
-                f"model must fit into memory in fp32 to be timed in numpy: {model.name or 'it'} needs "
-                f"{quantity(self.held(1, 512), 'byte')}, there are {quantity(self.room, 'byte')} to "
-                "spare. Try --model laptop"
+                f"model must fit into memory in fp32 to be timed in numpy: {model.name or 'it'} "
+                f"needs {quantity(self.held(1, 512), 'byte')}, there are "
+                f"{quantity(self.room, 'byte')} to spare. Try --model laptop"
             )
 
     def jobs(self) -> list[Job]:

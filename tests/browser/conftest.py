@@ -16,7 +16,10 @@ def chrome():
     try:
         import playwright  # noqa: F401
     except ImportError:
-        missing = "no playwright found: `pip install playwright` brings it (the browser is Chromium of the system)"
+        missing = (
+            "no playwright found: `pip install playwright` brings it "
+            "(the browser is Chromium of the system)"
+        )
     if missing and not os.environ.get("CI"):
         pytest.skip(missing)
     assert not missing, missing
