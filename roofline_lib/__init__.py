@@ -88,6 +88,7 @@ if TYPE_CHECKING:  # imported when first asked for, so that the first import sta
         pipeline_bubble,
         tensor_parallel_limit,
     )
+    from roofline_lib.pricing import Price, price
     from roofline_lib.questions import check
     from roofline_lib.rooflines import draw_roofline
     from roofline_lib.serving import (
@@ -180,6 +181,7 @@ _LAZY = {
         "pipeline_bubble",
         "tensor_parallel_limit",
     ),
+    "pricing": ("Price", "price"),
     "questions": ("check",),
     "rooflines": ("draw_roofline",),
     "serving": (
@@ -254,6 +256,7 @@ __all__ = [
     "ParallelTraining",
     "Peak",
     "PeakExplorer",
+    "Price",
     "StepTime",
     "TilingExplorer",
     "Torus",
@@ -330,6 +333,7 @@ __all__ = [
     "pipeline_bubble",
     "prefill_chips_per_decode_chip",
     "prefix_hit_tokens",
+    "price",
     "quantity",
     "reading_rate",
     "reduce_scatter",

@@ -7,6 +7,7 @@ COMMANDS = {
     "course": ("roofline_lib.course.command", "open the lessons in JupyterLab, on your own copies"),
     "measure": ("roofline_lib.measuring.command", "time this machine and write a record"),
     "grade": ("roofline_lib.grading.command", "mark a class's notebooks"),
+    "model": ("roofline_lib.pricing", "price a model on a chip, from its name or config.json"),
     "machines": ("roofline_lib.catalogue_text", "print the catalogue of chips, with sources"),
 }
 

@@ -510,6 +510,29 @@ CALLS = [
     ),
     (rl.kernels_per_step, dict(model=MODEL, fused=True), dict(model="object", fused="switch")),
     (
+        rl.price,
+        dict(
+            model=MODEL,
+            machine="H200 SXM",
+            context=100,
+            weights="bf16",
+            kv="bf16",
+            activations="bf16",
+            kernels=10,
+            per_kernel=2,
+        ),
+        dict(
+            model="object",
+            machine="object",
+            context=f"{TOKENS}*",
+            weights="object",
+            kv="name",
+            activations="name",
+            kernels="kernels amount*",
+            per_kernel="s amount*",
+        ),
+    ),
+    (
         rl.request_latency,
         dict(ttft=3, tpot=5, tokens=100),
         dict(ttft="s amount", tpot="s amount", tokens=TOKENS),
@@ -941,12 +964,9 @@ def test_every_public_function_and_argument_is_in_the_table():
         rl.DecodeCurve,
         rl.ParallelStep,
         rl.ParallelTraining,
+        rl.Price,
     }
-    public = {
-        value
-        for value in vars(rl).values()
-        if callable(value) and value.__module__.startswith("roofline_lib.")
-    }
+    public = {value for name in rl.__all__ if callable(value := getattr(rl, name))}
     pictures = {
         value
         for value in public
