@@ -1,6 +1,7 @@
 """A run: of this very machine, and of a GPU that is made up."""
 
 import signal
+import threading
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from roofline_lib.measuring.record import (
     BANDWIDTH_FAMILIES,
     PRODUCT_FAMILIES,
     Chip,
+    ProductShape,
     Sample,
     Settings,
 )
@@ -209,6 +211,43 @@ def test_the_sampler_averages_a_window_and_leaves_out_what_the_driver_refuses():
     sampler.close()
     assert sampler.window(0.5, 2.5) == {"clock": 2.5e9, "power": 200.0, "power_capped": 1.0}
     assert sampler.window(100, 101)["clock"] in (3e9, 9e9)  # nothing there: the last one
+
+
+def test_kept_looks_stand_among_the_two_a_second_in_order_and_once_each():
+    rows = iter([Sample(10 + 0.01 * i, 1e9, 100.0, 40, 0.0) for i in range(200)])
+    sampler = clocks.Sampler.__new__(clocks.Sampler)
+    vars(sampler).update(
+        seen=[],
+        samples=[],
+        _nvml=SimpleNamespace(sample=lambda: next(rows)),
+        _started=10.0,
+        _keeping=threading.Lock(),
+    )
+    for _ in range(200):
+        sampler._look()
+    assert [sample.at for sample in sampler.samples] == [0.0, 0.5, 1.0, 1.5]
+    sampler.keep(10.495, 10.525)
+    assert [sample.at for sample in sampler.samples] == [0.0, 0.5, 0.51, 0.52, 1.0, 1.5]
+
+
+def test_a_cold_run_begins_after_its_rest_and_times_every_execution(monkeypatch):
+    monkeypatch.setattr(gpu, "find_spec", lambda name: None)
+    sampler = clocks.Sampler(FakeNvml("0"))
+    chip = Chip("GPU", "fake", 4, "SM", 1.5e9, {"DRAM": 8e6, "L2": 1e5})
+    bench = gpu.Bench(FakeLibrary(), sampler, chip, quick=False, repeats=3)
+    before = sampler.since_start(time.monotonic())
+    point = bench.cold("zeros", ProductShape(64, 64, 64), idle=0.2, duration=0.1)
+    sampler.close()
+    assert point.label == "zeros" and point.at >= before + 0.2
+    assert len(point.timing.repeats) > 3 and sum(point.timing.repeats) < 0.2
+    assert any(point.at - 0.1 < sample.at < point.at for sample in sampler.samples)
+
+
+def test_cold_runs_come_first_while_the_device_is_cold(monkeypatch):
+    monkeypatch.setattr(gpu, "find_spec", lambda name: None)
+    chip = Chip("GPU", "fake", 4, "SM", 1.5e9, {"DRAM": 141e9, "L2": 6e7})
+    jobs = gpu.Bench(FakeLibrary(), None, chip, quick=False, repeats=7).jobs()
+    assert [job.name for job in jobs[:2]] == ["cold random", "cold zeros"]
 
 
 def test_a_sampler_has_seen_the_gpu_before_its_thread_had_its_turn(monkeypatch):

@@ -88,7 +88,8 @@ class _Field(ctypes.Structure):
 
 class Sampler:
     """Looks at a GPU at once and then every 10 ms, in a thread. `samples` keeps two a second for
-    the record, with times from the start; `window` averages what lies between two times."""
+    the record, with times from the start, and those that `keep` adds; `window` averages what lies
+    between two times."""
 
     AVERAGED = ("clock", "power", "temperature", "power_capped")
 
@@ -96,6 +97,7 @@ class Sampler:
         self.seen: list[Sample] = []
         self.samples: list[Sample] = []
         self._nvml, self._started, self._stop = nvml, time.monotonic(), threading.Event()
+        self._keeping = threading.Lock()
         # before the thread starts, which may take a while on a busy machine: a window never finds
         # nothing
         self._look()
@@ -109,9 +111,24 @@ class Sampler:
     def _look(self):
         now = self._nvml.sample()
         self.seen.append(now)
-        at = round(now.at - self._started, 3)
-        if not self.samples or at - self.samples[-1].at >= 0.5:
-            self.samples.append(replace(now, at=at))
+        with self._keeping:
+            kept = self._kept(now)
+            if not self.samples or kept.at - self.samples[-1].at >= 0.5:
+                self.samples.append(kept)
+
+    def since_start(self, moment: float) -> float:
+        """A monotonic time as seconds since the start, to the millisecond."""
+        return round(moment - self._started, 3)
+
+    def _kept(self, sample):
+        return replace(sample, at=self.since_start(sample.at))
+
+    def keep(self, start: float, end: float) -> None:
+        """Let `samples` hold every look between two monotonic times."""
+        wanted = [self._kept(seen) for seen in list(self.seen) if start <= seen.at <= end]
+        with self._keeping:
+            together = {sample.at: sample for sample in [*self.samples, *wanted]}
+            self.samples[:] = [together[at] for at in sorted(together)]
 
     def window(self, start: float, end: float) -> dict[str, float]:
         """{name: mean} of the samples between two monotonic times; without a sample there, of the

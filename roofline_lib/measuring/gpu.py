@@ -44,6 +44,10 @@ LARGE_CUBES = (1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 CUBES = SMALL_CUBES + LARGE_CUBES
 # arrays, FLOP for each element; one kernel each
 STREAMS = {"read": (1, 1), "copy": (2, 0), "scale": (2, 1), "triad": (3, 2)}
+COLD_CUBE = ProductShape(12288, 12288, 12288)
+COLD_DATA = ("random", "zeros")
+# s: without work before a cold run, then with nothing but products
+IDLE, COLD_RUN = 10.0, 6.0
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 STEPS = 1 << 19
 
@@ -116,8 +120,9 @@ class Bench:
         self.limit = chip.capacities["DRAM"] / 4
 
     def jobs(self) -> list[Job]:
-        """All that can be done here, small to large."""
+        """All that can be done here: cold runs while the device is cold, then small to large."""
         return [
+            *self.cold_jobs(),
             *self.stream_jobs(),
             *self.chains_jobs(),
             *self.product_jobs(),
@@ -198,6 +203,11 @@ class Bench:
             Job("gemm_n bf16", partial(self.product, "gemm_n", "bf16", cube, self.pace)),
         ]
 
+    def cold_jobs(self):
+        if self.quick or "bf16" not in self.lib.precisions or not self.fits(COLD_CUBE):
+            return []
+        return [Job(f"cold {data}", partial(self.cold, data, COLD_CUBE)) for data in COLD_DATA]
+
     def steady_jobs(self):
         if self.quick or "bf16" not in self.lib.precisions:
             return []
@@ -227,6 +237,26 @@ class Bench:
         c = lib.empty((sets, m, n), precision)
         run = lib.runner([lib.product(a[i], b[i].T, c[i], precision) for i in range(sets)])
         return self.point(family, precision, shape, work, sets * work.bytes_moved, run, pace)
+
+    def cold(self, data, shape, idle=IDLE, duration=COLD_RUN):
+        """The same product from rest on, one repeat an execution: how the rate falls as the device
+        meets its power limit and warms up. `data` are "random" or "zeros"; `idle` and `duration`
+        are in seconds."""
+        lib, m, n, k = self.lib, shape.m, shape.n, shape.k
+        work = gemm(m, n, k, "bf16")
+        a, b = lib.random((m, k), "bf16"), lib.random((n, k), "bf16")
+        if data == "zeros":
+            a, b = 0 * a, 0 * b
+        run = lib.runner([lib.product(a, b.T, lib.empty((m, n), "bf16"), "bf16")])
+        run(1)  # the first one loads the kernel
+        time.sleep(idle)
+        start = time.monotonic()
+        seconds = []
+        while time.monotonic() - start < duration:
+            seconds.append(run(1))
+        if self.sampler:
+            self.sampler.keep(start - 0.5, start + 1.5)
+        return self.timed_point("cold", "bf16", shape, work, work.bytes_moved, seconds, start, data)
 
     def chains(self, grid, width):
         """`width` independent chains of multiply-adds in each thread: one is latency, many are
@@ -264,7 +294,19 @@ class Bench:
         count = settle(run, pace)
         start = time.monotonic()
         seconds = [run(count) / count / run.calls for _ in range(pace.repeats)]
-        seen = self.sampler.window(start, time.monotonic()) if self.sampler else {}
+        return self.timed_point(
+            family, precision, shape, work, working_set, seconds, start, label, kernels
+        )
+
+    def timed_point(
+        self, family, precision, shape, work, working_set, seconds, start, label, kernels=None
+    ):
+        """The point of these repeats (s), which began at `start` and have just ended, with what the
+        sampler saw meanwhile."""
+        seen, at = {}, None
+        if self.sampler:
+            seen = self.sampler.window(start, time.monotonic())
+            at = self.sampler.since_start(start)
         return Point(
             family=family,
             precision=precision,
@@ -274,5 +316,6 @@ class Bench:
             timing=Timing.of(seconds),
             label=label,
             kernels=kernels,
+            at=at,
             **{name: six_digits(mean) for name, mean in seen.items()},
         )

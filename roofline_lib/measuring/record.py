@@ -215,7 +215,8 @@ class Point:
     set fits a cache can run above the DRAM roof. `clock` (Hz), `power` (W), `temperature` (degrees
     Celsius) and `power_capped` (share of the samples in which the power limit held the clock down)
     are averages over the timing. `kernels` is how many the device started for one execution, where
-    a profiler counted them.
+    a profiler counted them. `at` is when the timing began, in seconds since the start of the run as
+    the samples count them.
     """
 
     family: str
@@ -230,6 +231,7 @@ class Point:
     temperature: float | None = None
     power_capped: float | None = None
     kernels: int | None = None
+    at: float | None = None
 
     @property
     def seconds(self) -> float:
