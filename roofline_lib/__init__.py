@@ -69,6 +69,7 @@ if TYPE_CHECKING:  # imported when first asked for, so that the first import sta
         counted_all_to_all,
         counted_reduce_scatter,
     )
+    from roofline_lib.diagrams import Diagram, draw_sm, draw_transformer_layer
     from roofline_lib.explorers.chain import ChainExplorer
     from roofline_lib.explorers.decode import DecodeExplorer
     from roofline_lib.explorers.gemm import GemmExplorer
@@ -162,6 +163,7 @@ _LAZY = {
         "counted_all_to_all",
         "counted_reduce_scatter",
     ),
+    "diagrams": ("Diagram", "draw_sm", "draw_transformer_layer"),
     "explorers.chain": ("ChainExplorer",),
     "explorers.decode": ("DecodeExplorer",),
     "explorers.gemm": ("GemmExplorer",),
@@ -240,6 +242,7 @@ __all__ = [
     "CountedProduct",
     "DecodeCurve",
     "DecodeExplorer",
+    "Diagram",
     "FunctionQuestion",
     "GemmExplorer",
     "Limits",
@@ -300,6 +303,8 @@ __all__ = [
     "disaggregated_rate",
     "dot",
     "draw_roofline",
+    "draw_sm",
+    "draw_transformer_layer",
     "elementwise",
     "expected_tokens",
     "expert_bytes",
