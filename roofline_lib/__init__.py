@@ -76,6 +76,7 @@ if TYPE_CHECKING:  # imported when first asked for, so that the first import sta
     from roofline_lib.explorers.measured import MeasuredExplorer
     from roofline_lib.explorers.operator import OperatorExplorer
     from roofline_lib.explorers.peak import PeakExplorer
+    from roofline_lib.explorers.serving import ServingExplorer
     from roofline_lib.explorers.tiling import TilingExplorer
     from roofline_lib.explorers.training import TrainingExplorer
     from roofline_lib.parallel import (
@@ -170,6 +171,7 @@ _LAZY = {
     "explorers.measured": ("MeasuredExplorer",),
     "explorers.operator": ("OperatorExplorer",),
     "explorers.peak": ("PeakExplorer",),
+    "explorers.serving": ("ServingExplorer",),
     "explorers.tiling": ("TilingExplorer",),
     "explorers.training": ("TrainingExplorer",),
     "parallel": (
@@ -260,6 +262,7 @@ __all__ = [
     "Peak",
     "PeakExplorer",
     "Price",
+    "ServingExplorer",
     "StepTime",
     "TilingExplorer",
     "Torus",

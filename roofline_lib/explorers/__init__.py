@@ -39,5 +39,6 @@ _LISTINGS = (
     Listing("MeasuredExplorer", "measured"),
     Listing("OperatorExplorer", "operator"),
     Listing("TrainingExplorer", "training"),
+    Listing("ServingExplorer", "serving", {"model": "llama-3-8b", "machine": "H200 SXM"}),
 )
 EXPLORERS: dict[str, Listing] = {listing.name: listing for listing in _LISTINGS}
