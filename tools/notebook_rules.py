@@ -15,11 +15,24 @@ import statistics
 import sys
 from pathlib import Path
 
+import lesson_loop
 import nbformat
 from prose_numbers import numbers, unsupported
-from refresh_notebooks import CELL_METADATA, NOTEBOOK_METADATA, WIDGET_VIEW, code_cells
+from refresh_notebooks import (
+    CELL_METADATA,
+    NOTEBOOK_METADATA,
+    SOURCE_HIDDEN,
+    WIDGET_VIEW,
+    code_cells,
+)
+
+from roofline_lib.course.lessons import lessons as listed_lessons
 
 ROOT = Path(__file__).resolve().parents[1]
+COLUMNS = 100
+LONGEST = 35  # minutes
+# how far the minutes of the list may be from the estimate
+MINUTES_OFF = 3
 
 
 def counted(notebook, path):
@@ -83,7 +96,10 @@ def plain(notebook, path):
     } != NOTEBOOK_METADATA:
         yield f"notebook metadata {sorted(notebook.metadata)}: run make refresh"
     for cell in notebook.cells:
-        if extra := set(cell.metadata) - CELL_METADATA:
+        extra = set(cell.metadata) - CELL_METADATA
+        if cell.metadata.get("jupyter", SOURCE_HIDDEN) != SOURCE_HIDDEN:
+            extra.add("jupyter")
+        if extra:
             yield f"cell {cell.id} has metadata {sorted(extra)}: run make refresh"
 
 
@@ -120,15 +136,61 @@ def proven(notebook, path):
     yield from (f"{text!r} is declared as given, but the prose does not use it" for text in unused)
 
 
+def used(notebook, path):
+    """Each guess is held against its answer by a later cell, with rl.guessed."""
+    for loop in lesson_loop.loops(notebook):
+        cell = notebook.cells[loop.guess]
+        if not loop.name.startswith("guess"):
+            yield f"cell {cell.id} calls a guess {loop.name}: name it guess or guess_..."
+        if loop.answer is None:
+            yield f"cell {cell.id} asks for {loop.name}, which no rl.guessed(...) reads"
+
+
+def folded(notebook, path):
+    """What answers a guess stands in <details>, not in the open before the answer or behind it."""
+    for loop in lesson_loop.loops(notebook):
+        if loop.answer is not None:
+            for text in lesson_loop.given_away(notebook, loop, printed):
+                name = notebook.cells[loop.guess].id
+                yield f"the answer to {name}, {text!r}, stands in the open: fold it into <details>"
+
+
+def narrow(notebook, path):
+    """Code lines fit into the window: at most 100 columns."""
+    for cell in code_cells(notebook):
+        widest = max(map(len, cell.source.splitlines()), default=0)
+        if widest > COLUMNS:
+            yield f"cell {cell.id} has a line of {widest} columns, more than {COLUMNS}"
+
+
+def short(notebook, path):
+    """At most 35 minutes, and those of the list are the honest ones: 130 words a minute, 20 s a
+    code cell, 90 s a guess, 2 minutes a check."""
+    estimate = lesson_loop.minutes(notebook)
+    if estimate > LONGEST + 0.5:
+        yield f"{estimate:.0f} minutes, more than {LONGEST}"
+    for lesson in listed_lessons():
+        if path.name == lesson.file and abs(lesson.minutes - estimate) > MINUTES_OFF:
+            yield f"lessons.toml says {lesson.minutes} minutes; it takes {estimate:.0f}"
+
+
+def described(notebook, path):
+    """A picture that matplotlib drew says in words what it shows: the cell's metadata "alt"."""
+    for cell in code_cells(notebook):
+        drawn = any(
+            "image/png" in output.get("data", {})
+            and output.data.get("text/plain", "").startswith("<Figure")
+            for output in cell.outputs
+        )
+        if drawn and len(str(cell.metadata.get("alt", "")).split()) < 5:
+            yield f"cell {cell.id} shows a picture without alt text"
+
+
 def literals(source):
     """The numbers that stand in a cell's code, comments and texts left out."""
-    try:
-        tree = ast.parse(re.sub(r"^\s*[%!].*$", "", source, flags=re.M))
-    except SyntaxError:
-        return []
     return [
         n.value
-        for n in ast.walk(tree)
+        for n in ast.walk(lesson_loop.tree_of(source))
         if isinstance(n, ast.Constant) and type(n.value) in (int, float)
     ]
 
@@ -140,7 +202,21 @@ def printed(cell):
     )
 
 
-RULES = [counted, quiet, named, small, plain, still, linked, proven]
+RULES = [
+    counted,
+    quiet,
+    named,
+    small,
+    plain,
+    still,
+    linked,
+    proven,
+    used,
+    folded,
+    narrow,
+    short,
+    described,
+]
 
 
 def read(path):
@@ -166,9 +242,11 @@ def lessons():
 
 
 def main(paths):
-    found = [
-        f"{path.name}: {fault}" for path in paths or lessons() for fault in faults(read(path), path)
-    ]
+    found = []
+    for path in paths or lessons():
+        book = read(path)
+        print(f"{path.name}: {lesson_loop.minutes(book):.0f} minutes")
+        found += [f"{path.name}: {fault}" for fault in faults(book, path)]
     print("\n".join(found) or "no faults")
     return int(bool(found))
 

@@ -5,8 +5,9 @@ empty diff.
     python tools/refresh_notebooks.py notebooks/03*.ipynb  these
 
 A notebook in which a cell fails is left as it was. What is kept beside the cells' sources and
-outputs: in a cell's metadata `tags` (nbval's), `given` (numbers that the prose takes as inputs) and
-`nbgrader`; in the notebook's the kernel's name and `given`. Cells tagged nbval-ignore-output print
+outputs: in a cell's metadata `tags` (nbval's), `given` (numbers that the prose takes as inputs),
+`alt` (what its picture shows, in words), `jupyter` (source_hidden, nothing else) and `nbgrader`; in
+the notebook's the kernel's name and `given`. Cells tagged nbval-ignore-output print
 timings, which no two runs share: they keep the output that they have; clear it to time them anew.
 """
 
@@ -19,7 +20,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 ROOT = Path(__file__).resolve().parents[1]
-CELL_METADATA = {"tags", "given", "nbgrader"}
+CELL_METADATA = {"tags", "given", "alt", "jupyter", "nbgrader"}
+# the one view setting that is a lesson's own
+SOURCE_HIDDEN = {"source_hidden": True}
 NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "name": "python3"},
     "language_info": {"name": "python"},
@@ -79,7 +82,11 @@ def cleaned(notebook):
     notebook.metadata = metadata_of(notebook)
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict(
-            {key: value for key, value in cell.metadata.items() if key in CELL_METADATA}
+            {
+                key: value
+                for key, value in cell.metadata.items()
+                if key in CELL_METADATA and (key != "jupyter" or value == SOURCE_HIDDEN)
+            }
         )
     for cell in code_cells(notebook):
         cell.outputs, cell.execution_count = [], None
