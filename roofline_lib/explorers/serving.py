@@ -16,8 +16,8 @@ from roofline_lib.measuring.record import Record, load, recorded
 from roofline_lib.precisions import SERVED
 from roofline_lib.pricing import PER_KERNEL
 from roofline_lib.quantities import quantity, significant
-from roofline_lib.serving import DecodeCurve, decode_curve
-from roofline_lib.steps import kernels_per_step
+from roofline_lib.serving import DecodeCurve
+from roofline_lib.steps import kernels_per_step, step_time
 from roofline_lib.style import COMPUTE, FAINT, INK, MEMORY, decades
 from roofline_lib.transformer import Transformer
 
@@ -133,18 +133,19 @@ def figures(
     kernels: int,
     wait: float,
 ) -> Figures:
-    said = {"weights": weights, "kv": kv}
-    launches = {"kernels": kernels, "per_kernel": PER_KERNEL}
-    bound = decode_curve(model, machine, context, _BATCHES, **said)
-    forecast = decode_curve(model, machine, context, _BATCHES, **said, **launches)
-    at_bound, at_forecast = (
-        float(decode_curve(model, machine, context, [batch], **said, **more).wait[0])
-        for more in ({}, launches)
+    works = model.decode(np.append(_BATCHES, batch), context, weights=weights, kv=kv)
+    step = step_time(works, machine, "bf16", kernels, PER_KERNEL)
+    bound, forecast = (
+        DecodeCurve(_BATCHES, wait[:-1], _BATCHES / wait[:-1])
+        for wait in (step.bound, step.forecast)
     )
     room = machine.capacities.get("DRAM", np.inf)
     held, sequence = model.weight_bytes(weights), model.kv_bytes(1, context, kv)
     soon = forecast.batch[forecast.wait <= wait]
-    measured_context, measured = _measured(model.name, machine.name, weights, kv, context)
+    recorded_in = weights == kv == "bf16"
+    measured_context, measured = (
+        _measured(model.name, machine.name, context) if recorded_in else (0, ())
+    )
     return Figures(
         model,
         machine,
@@ -152,8 +153,8 @@ def figures(
         context,
         bound,
         forecast,
-        at_bound,
-        at_forecast,
+        float(step.bound[-1]),
+        float(step.forecast[-1]),
         kernels,
         wait,
         fits=int(max(0, min((room - held) // sequence, 2**30))),
@@ -171,8 +172,9 @@ def _records() -> tuple[tuple[str, Record], ...]:
     return tuple((record.model["name"], record) for record in found if record.model)
 
 
-def _measured(model, machine, weights, kv, context):
-    """(nearest recorded context, the steps measured there) of this model on this chip in bf16."""
+@cache
+def _measured(model, machine, context):
+    """(nearest recorded context, the steps measured there) of this model in bf16 on this chip."""
     steps = [
         point
         for name, record in _records()
@@ -180,7 +182,6 @@ def _measured(model, machine, weights, kv, context):
         if name == model
         and record.chip.name.removeprefix("NVIDIA ") == machine.removesuffix(" SXM")
         and point.label == "graph"
-        and (weights, kv) == ("bf16", "bf16")
     ]
     if not steps:
         return 0, ()
