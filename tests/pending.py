@@ -157,3 +157,36 @@ LESSONS = {
         "numbers_that_lie",
     },
 }
+
+# the same of exercises
+EXERCISES = {
+    "timed": {
+        "arithmetic_intensity",
+        "roofline",
+        "tiling",
+        "prefill_decode",
+        "chain_ordering",
+        "peaks",
+        "measured",
+        "operators",
+        "training_step",
+        "numbers_that_lie",
+    },
+    "led_on": {
+        "arithmetic_intensity",
+        "roofline",
+        "tiling",
+        "prefill_decode",
+        "chain_ordering",
+        "peaks",
+        "measured",
+        "operators",
+        "training_step",
+        "numbers_that_lie",
+    },
+    "narrow": {
+        "roofline",
+        "prefill_decode",
+        "chain_ordering",
+    },
+}

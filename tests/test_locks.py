@@ -68,8 +68,19 @@ def test_the_locks_agree():
 
 def test_environment_yml_equals_pyproject():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
-    python = f"python{PYPROJECT['project']['requires-python']}"
-    assert environment == [python, *PYPROJECT["project"]["dependencies"], "pip", {"pip": ["-e ."]}]
+    project = PYPROJECT["project"]
+    of_notebooks = [
+        wanted
+        for wanted in project["optional-dependencies"]["test"]
+        if re.match(r"(nbval|pytest)\b(?!-)", wanted)
+    ]
+    assert environment == [
+        f"python{project['requires-python']}",
+        *project["dependencies"],
+        *of_notebooks,
+        "pip",
+        {"pip": ["-e ."]},
+    ]
 
 
 def test_the_build_needs_what_the_lock_holds():

@@ -313,8 +313,27 @@ def test_glossary_is_in_order_and_knows_no_other_lesson():
     assert named <= {lesson.number for lesson in lessons()}
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "exercises").glob("*/*.ipynb")), ids=lambda path: path.stem
-)
-def test_links_of_exercises(path):
-    assert rules.faults(rules.read(path), path, [rules.linked]) == []
+@pytest.mark.parametrize("path", rules.exercises(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("rule", rules.EXERCISE_RULES, ids=lambda rule: rule.__name__)
+def test_exercises_keep(rule, path, request):
+    if path.stem[3:] in pending.EXERCISES.get(rule.__name__, ()):
+        request.applymarker(pytest.mark.xfail(reason="not yet", strict=False))
+    assert rules.faults(rules.read(path), path, [rule]) == []
+
+
+def test_rules_of_exercises_bite(tmp_path):
+    """25 minutes: one value, its words, half a page; and the two links."""
+    answers = f"](../../solutions/{tmp_path.name}/a.ipynb)"
+    cells = [
+        new_markdown_cell(f"# Exercises\n\n20 minutes. [Answers{answers}"),
+        new_code_cell("rl.check('a.b', ...)"),
+        new_code_cell("def f(x):\n    return ...  # your answer"),
+        new_markdown_cell("Next: [more](../../README.md)."),
+    ]
+    path, sheet = tmp_path / "a.ipynb", new_notebook(cells=cells)
+    both = [rules.timed, rules.led_on]
+    assert rules.faults(sheet, path, both) == []
+    sheet.cells[0].source = "# Exercises\n\n90 minutes."
+    sheet.cells[3].source = "The end."
+    found = rules.faults(sheet, path, both)
+    assert [fault.partition(":")[0] for fault in found] == ["timed", "led_on", "led_on"]

@@ -1,7 +1,7 @@
 """What every lesson keeps to, one function a rule; each gives the faults it finds as sentences.
 
-    python tools/notebook_rules.py notebooks/03*.ipynb     prints the faults of these; none named:
-    of every lesson
+    python tools/notebook_rules.py notebooks/03*.ipynb     prints the faults of these, lessons or
+    exercises; none named: of every lesson
 
 A number that the prose takes as an input is declared, with its unit, in the metadata of the
 notebook or of a cell, for the whole lesson: {"given": ["20 TFLOP/s", "2 TB/s"]}. Literals in the
@@ -219,6 +219,29 @@ RULES = [
 ]
 
 
+def timed(notebook, path):
+    """A set of exercises says its minutes at the top, to a quarter of an hour."""
+    said = re.search(r"\b(\d+) minutes", notebook.cells[0].source)
+    estimate = lesson_loop.minutes_of_exercises(notebook)
+    if not said:
+        yield f"its first cell does not say how many minutes it takes; about {estimate:.0f}"
+    elif abs(int(said[1]) - estimate) > 15:
+        yield f"says {said[1]} minutes; it takes about {estimate:.0f}"
+
+
+def led_on(notebook, path):
+    """Somebody who learns alone finds the model answers, and what comes next."""
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    answers = f"](../../solutions/{path.parent.name}/{path.name})"
+    if answers not in text:
+        yield f"does not lead to the model answers: [...{answers}"
+    if not re.search(r"^Next: \[", text, re.M):
+        yield "has no line 'Next: [...](...)'"
+
+
+EXERCISE_RULES = [linked, narrow, timed, led_on]
+
+
 def read(path):
     """The notebook as it stands; nbformat.read would give a cell with a doubled id a new one
     without a word."""
@@ -241,12 +264,19 @@ def lessons():
     return sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
+def exercises():
+    return sorted((ROOT / "exercises").glob("*/*.ipynb"))
+
+
 def main(paths):
     found = []
     for path in paths or lessons():
         book = read(path)
-        print(f"{path.name}: {lesson_loop.minutes(book):.0f} minutes")
-        found += [f"{path.name}: {fault}" for fault in faults(book, path)]
+        of_a_lesson = path.resolve().parent.name == "notebooks"
+        took = lesson_loop.minutes if of_a_lesson else lesson_loop.minutes_of_exercises
+        print(f"{path.name}: {took(book):.0f} minutes")
+        rules = RULES if of_a_lesson else EXERCISE_RULES
+        found += [f"{path.name}: {fault}" for fault in faults(book, path, rules)]
     print("\n".join(found) or "no faults")
     return int(bool(found))
 

@@ -6,7 +6,8 @@
 Notebooks, exercises and solutions are renamed to `NN_name`. In every text, notebook and module the
 links follow, and so do "lesson 3" and the glossary's numbers. Then what the list says is written
 where readers look: README's table, lesson 0's map, and each lesson's number, minutes and links to
-its neighbours. Sentences that follow such a link are not touched: read what git shows afterwards.
+its neighbours. The boxes that close the lessons are collected in docs/sheet.md. Sentences that
+follow a link are not touched: read what git shows afterwards.
 """
 
 import argparse
@@ -27,6 +28,14 @@ GLOSSARY_ROW = re.compile(r"^(\| .+ \| .+ \| )([\d, ]+)( \|)$", re.M)
 MINUTES_LINE = re.compile(r"^\d+ minutes · .*$", re.M)
 HEADING_NUMBER = re.compile(r"^# (?:\d+ · )?")
 EXERCISE_HEADING = re.compile(r"^# Exercises \d+ · ")
+# the box at a lesson's end, and what may stand before its line
+BOX = re.compile(r"^> .+(?:\n>.*)*", re.M)
+BOX_TITLE = "**One line to keep.** "
+SHEET_HEAD = """# The lines to keep
+
+One from each lesson, as its box has it. `make lessons` collects them.
+
+"""
 NEXT = re.compile(r"Next: \[[^\]]+\]\([^)]+\)")
 
 
@@ -132,8 +141,22 @@ def write_places(root: Path, listed: list[Lesson]) -> list[str]:
         for kind in ("exercises", "solutions"):
             sheet = root / kind / lesson.stem / lesson.file
             if sheet.exists():
-                number_exercises(sheet, lesson)
+                number_exercises(sheet, lesson, listed)
+    (root / "docs" / "sheet.md").write_text(sheet_of(root, listed), encoding="utf-8", newline="\n")
     return faults
+
+
+def sheet_of(root: Path, listed: list[Lesson]) -> str:
+    """The page with the line to keep of each lesson that has one."""
+    rows = []
+    for lesson in listed:
+        book = json.loads((root / "notebooks" / lesson.file).read_text(encoding="utf-8"))
+        boxes = BOX.findall("".join(book["cells"][-1]["source"]))
+        if boxes:
+            line = " ".join(part.removeprefix(">").strip() for part in boxes[0].split("\n"))
+            line = line.removeprefix(BOX_TITLE).replace("**", "")
+            rows.append(f"- [{lesson.title}](../notebooks/{lesson.file}). {line}\n")
+    return SHEET_HEAD + "".join(rows)
 
 
 def titled(text: str, lesson: Lesson, listed: list[Lesson]) -> str:
@@ -160,17 +183,23 @@ def link_on(cell: dict, lesson: Lesson, listed: list[Lesson]) -> list[str]:
     return [] if count == 1 else [f"its last cell has {count} times 'Next: [...](...)', not once"]
 
 
-def number_exercises(path: Path, lesson: Lesson) -> None:
-    """Give the heading of a notebook of exercises the lesson's number."""
+def number_exercises(path: Path, lesson: Lesson, listed: list[Lesson]) -> None:
+    """Give the heading of a notebook of exercises the lesson's number, and lead its "Next:
+    [...](...)" to the next lesson."""
     book = json.loads(path.read_text(encoding="utf-8"))
     heading = f"# Exercises {lesson.number} · "
     change(book["cells"][0], lambda text: EXERCISE_HEADING.sub(heading, text))
+    if lesson.number + 1 < len(listed):
+        following = f"Next: {link(listed[lesson.number + 1], '../../notebooks/')}"
+        for cell in book["cells"]:
+            if cell["cell_type"] == "markdown":
+                change(cell, lambda text: NEXT.sub(lambda _: following, text))
     rewrite(path, dump(book))
 
 
-def link(lesson: Lesson) -> str:
+def link(lesson: Lesson, folder: str = "") -> str:
     """The link from one lesson to another, its title as it stands inside a sentence."""
-    return f"[{lesson.title[0].lower()}{lesson.title[1:]}]({lesson.file})"
+    return f"[{lesson.title[0].lower()}{lesson.title[1:]}]({folder}{lesson.file})"
 
 
 def with_table(text: str, head: str, rows: list[str]) -> str:
