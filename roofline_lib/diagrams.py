@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -18,7 +19,7 @@ from matplotlib.text import Text
 
 from roofline_lib.arguments import short
 from roofline_lib.machines import Machine, as_machine, machine, machines
-from roofline_lib.quantities import quantity, significant
+from roofline_lib.quantities import plural, quantity, significant
 from roofline_lib.style import CARD, COMPUTE, FAINT, INK, MEMORY, settings
 from roofline_lib.transformer import Transformer, as_transformer
 
@@ -40,8 +41,8 @@ class Diagram:
 
 @dataclass(frozen=True)
 class _Label:
-    """A text; `x`, `y` is the point that `align` ("left", "center", "right") and its middle
-    line stand at."""
+    """A text at `x`, which is its left or right end or its center as `align` says, with its middle
+    at `y`."""
 
     x: float
     y: float
@@ -54,7 +55,8 @@ class _Label:
 
 @dataclass(frozen=True)
 class _Box:
-    """A box and what is written in its middle. `stored` boxes stand for bytes in a memory."""
+    """A box and what is written in its middle; `fill` is a colour of which it takes a faint
+    tint."""
 
     name: str
     x: float
@@ -133,7 +135,8 @@ _WARP = 32  # threads
 _REGISTER_BYTES = 65_536 * 4  # 64 Ki registers of 32 bit
 _OPERANDS = 3 * 4  # bytes that a lane reads for one fp32 multiply-add
 
-_PIPE = 8.0  # bytes a clock that make a pipe one unit wide
+_BYTES_ACROSS = 8.0  # bytes a clock that make a pipe one unit wide
+_HAIR = 0.75  # units: the thinnest pipe
 
 
 @dataclass(frozen=True)
@@ -165,8 +168,8 @@ def draw_sm(ax: Axes, machine: Machine | str = "H100 SXM") -> Diagram:
 
     From top to bottom: four schedulers, the lanes and tensor cores that each of them feeds, their
     registers, shared memory; then L2 and DRAM, which all SMs share. Each level says how much it
-    holds, and each pipe is as wide as the bytes that it carries in one clock for one SM. Beside
-    them stands where threads, warps and blocks live.
+    holds, and each pipe is as wide as the bytes that it carries in one clock for one SM,
+    a hair at least. Beside them stands where threads, warps and blocks live.
 
     `machine` is a Machine of the catalogue or its name: an NVIDIA GPU with a printed clock. L2 has
     a number only where the machine has a bandwidth for it. The drawing suits a figure of 6.4 by
@@ -192,12 +195,13 @@ def _multiprocessor(given: Machine) -> _Multiprocessor:
             f"{given.name} has {missing}; choose one of {', '.join(drawn)}"
         )
     clock = given.details["clock"]
-    per_clock_and_unit = clock * given.units
+    units = given.units or 0  # never 0: what is missing was refused
+    per_clock_and_unit = clock * units
     tensor_precision, tensor_flops = _tensor_rate(given)
     l2_rate = given.bandwidths["L2"] / per_clock_and_unit if "L2" in given.bandwidths else None
     return _Multiprocessor(
         machine=given.name,
-        units=given.units,
+        units=units,
         clock=clock,
         lanes=_flops_per_clock(given, "fp32", "CUDA core") // 2,
         tensor_precision=tensor_precision,
@@ -259,116 +263,102 @@ def _binary(size: float) -> str:
 
 # columns: names, the SM itself, what lives there
 _NAMES, _LEFT, _QUARTER, _GAP, _BESIDE = 14.0, 152.0, 58.0, 6.0, 420.0
+_RUNG = 34.0  # height of a row
 _ACROSS = _SCHEDULERS * _QUARTER + (_SCHEDULERS - 1) * _GAP
+
+
+@dataclass(frozen=True)
+class _Rung:
+    """One row of the ladder: its name and amount on the left, two lines of text on the right."""
+
+    top: float
+    name: str
+    amount: str
+    beside: tuple[str, str]
+    color: str = MEMORY
+
+
+def _sm_rungs(sm: _Multiprocessor) -> tuple[_Rung, ...]:
+    lane_flops = f"All: {2 * sm.lanes} FLOP a clock"
+    tensor_flops = f"All: {sm.tensor_flops:,} FLOP a clock"
+    bandwidth = f"{quantity(sm.dram_bandwidth, 'byte/s')} for all SMs"
+    warp = (f"warp: {_WARP} threads in step.", "Each starts one a clock.")
+    thread = ("thread: runs on one lane.", lane_flops)
+    block = ("block: stays on one SM;", "its threads share this.")
+    return (
+        _Rung(46, "schedulers", f"{_SCHEDULERS}", warp, INK),
+        _Rung(86, "lanes", f"{sm.lanes} for fp32", thread, COMPUTE),
+        _Rung(
+            126,
+            "tensor cores",
+            f"{sm.tensor_precision} FLOP a clock",
+            ("a warp's small products.", tensor_flops),
+            COMPUTE,
+        ),
+        _Rung(
+            188,
+            "registers",
+            _binary(_REGISTER_BYTES),
+            ("A thread has its own,", "255 of 4 bytes at most."),
+        ),
+        _Rung(250, "shared memory", _binary(sm.shared_bytes), block),
+        _Rung(
+            326,
+            "L2 cache",
+            _binary(sm.l2_bytes),
+            (f"one for all {sm.units} SMs:", "their blocks meet here."),
+        ),
+        _Rung(390, "DRAM", _binary(sm.dram_bytes), ("matrices begin and end here;", bandwidth)),
+    )
 
 
 def _sm_sheet(sm: _Multiprocessor) -> _Sheet:
     sheet = _Sheet(height=460)
-    sheet.label(
-        _NAMES, 18, f"One of the {sm.units} SMs of the {sm.machine}", size=_LARGE, bold=True
-    )
-    sheet.label(
-        WIDTH - _NAMES,
-        18,
-        f"clock {quantity(sm.clock, 'Hz')}",
-        "right",
-        FAINT,
-    )
-    sheet.box("SM", 6, 36, WIDTH - 12, 258, color=FAINT, round=8)
+    title = f"One of the {sm.units} SMs of the {sm.machine}"
+    sheet.label(_NAMES, 18, title, size=_LARGE, bold=True)
+    sheet.label(WIDTH - _NAMES, 18, f"clock {quantity(sm.clock, 'Hz')}", "right", FAINT)
+    sheet.box("SM", 6, 36, WIDTH - 12, 258, round=8)
+    for rung in _sm_rungs(sm):
+        sheet.label(_NAMES, rung.top + 9, rung.name, bold=True)
+        sheet.label(_NAMES, rung.top + 25, rung.amount, color=rung.color)
+        for line, text in enumerate(rung.beside):
+            sheet.label(_BESIDE, rung.top + 9 + 16 * line, text)
     middle = _LEFT + _ACROSS / 2
-    quarter_rate = sm.register_rate / _SCHEDULERS
-
-    def row(top, name, amount, first, second, color=INK):
-        sheet.label(_NAMES, top + 9, name, bold=True)
-        sheet.label(_NAMES, top + 25, amount, color=color)
-        sheet.label(_BESIDE, top + 9, first)
-        sheet.label(_BESIDE, top + 25, second)
-
-    row(46, "schedulers", f"{_SCHEDULERS}", "warp: 32 threads in step.", "Each starts one a clock.")
-    row(
-        86,
-        "lanes",
-        f"{sm.lanes} for fp32",
-        "thread: runs on one lane.",
-        f"All: {2 * sm.lanes} FLOP a clock",
-        COMPUTE,
-    )
-    row(
-        126,
-        "tensor cores",
-        f"{sm.tensor_precision} FLOP a clock",
-        "a warp's small products.",
-        f"All: {sm.tensor_flops:,} FLOP a clock",
-        COMPUTE,
-    )
-    row(
-        188,
-        "registers",
-        _binary(_REGISTER_BYTES),
-        "A thread has its own,",
-        "255 of 4 bytes at most.",
-        MEMORY,
-    )
-    row(
-        250,
-        "shared memory",
-        _binary(sm.shared_bytes),
-        "block: stays on one SM;",
-        "its threads share this.",
-        MEMORY,
-    )
     for place in range(_SCHEDULERS):
-        x = _LEFT + place * (_QUARTER + _GAP)
-        sheet.box(f"scheduler {place}", x, 46, _QUARTER, 34, "1 warp", INK, size=_SMALL)
-        lanes = sheet.box(f"lanes {place}", x, 86, _QUARTER, 34, color=COMPUTE)
-        sheet.cells += _grid(lanes, sm.lanes // _SCHEDULERS)
-        text = f"{sm.tensor_flops // _SCHEDULERS:,}"
-        sheet.box(f"tensor cores {place}", x, 126, _QUARTER, 34, text, COMPUTE, COMPUTE, _SMALL)
-        sheet.pipes.append(_Pipe(x + _QUARTER / 2, 162, 186, quarter_rate / _PIPE))
-        text = _binary(_REGISTER_BYTES / _SCHEDULERS)
-        sheet.box(f"registers {place}", x, 188, _QUARTER, 34, text, MEMORY, MEMORY, _SMALL)
-    sheet.label(_BESIDE, 174, _rate(sm.register_rate), color=MEMORY, bold=True)
-    sheet.pipes.append(_Pipe(middle, 224, 248, sm.shared_rate / _PIPE))
-    sheet.label(_BESIDE, 236, _rate(sm.shared_rate), color=MEMORY, bold=True)
-    sheet.box("shared memory", _LEFT, 250, _ACROSS, 34, "also the L1 cache", MEMORY, MEMORY)
-
-    row(
-        326,
-        "L2 cache",
-        _binary(sm.l2_bytes),
-        f"one for all {sm.units} SMs:",
-        "their blocks meet here.",
-        MEMORY,
-    )
-    row(
-        390,
-        "DRAM",
-        _binary(sm.dram_bytes),
-        "matrices begin and end here;",
-        f"{quantity(sm.dram_bandwidth, 'byte/s')} for all SMs",
-        MEMORY,
-    )
-    for name, top, rate in (("L2 cache", 326, sm.l2_rate), ("DRAM", 390, sm.dram_rate)):
-        sheet.box(name, _LEFT - 8, top, _ACROSS + 16, 34, name.split()[0], MEMORY, MEMORY)
-        width = 1.0 if rate is None else rate / _PIPE
+        left = _LEFT + place * (_QUARTER + _GAP)
+        _draw_quarter(sheet, sm, place, left)
         sheet.pipes.append(
-            _Pipe(
-                middle,
-                top - 30 if name == "L2 cache" else top - 28,
-                top - 2,
-                width,
-                rate is not None,
-            )
+            _Pipe(left + _QUARTER / 2, 162, 186, _pipe_width(sm.register_rate / _SCHEDULERS))
         )
-        sheet.label(_BESIDE, top - 14, _rate(rate), color=MEMORY, bold=True)
-    sheet.label(
-        _NAMES,
-        444,
-        "Blue bars are as wide as the bytes that one SM gets through them in a clock.",
-        color=FAINT,
-        size=_SMALL,
-    )
+    sheet.box("shared memory", _LEFT, 250, _ACROSS, _RUNG, "also the L1 cache", MEMORY, MEMORY)
+    sheet.box("L2", _LEFT - 8, 326, _ACROSS + 16, _RUNG, "L2", MEMORY, MEMORY)
+    sheet.box("DRAM", _LEFT - 8, 390, _ACROSS + 16, _RUNG, "DRAM", MEMORY, MEMORY)
+    sheet.pipes.append(_Pipe(middle, 224, 248, _pipe_width(sm.shared_rate)))
+    sheet.pipes.append(_Pipe(middle, 296, 324, _pipe_width(sm.l2_rate), sm.l2_rate is not None))
+    sheet.pipes.append(_Pipe(middle, 362, 388, _pipe_width(sm.dram_rate)))
+    rates = ((174, sm.register_rate), (236, sm.shared_rate), (311, sm.l2_rate), (375, sm.dram_rate))
+    for y, rate in rates:
+        sheet.label(_BESIDE, y, _rate(rate), color=MEMORY, bold=True)
+    caption = "Blue bars are as wide as the bytes that one SM gets through them in a clock."
+    sheet.label(_NAMES, 444, caption, color=FAINT, size=_SMALL)
     return sheet
+
+
+def _draw_quarter(sheet: _Sheet, sm: _Multiprocessor, place: int, left: float) -> None:
+    """What one scheduler feeds: a quarter of the SM."""
+    across = (_QUARTER, _RUNG)
+    tensor_flops = f"{sm.tensor_flops // _SCHEDULERS:,}"
+    register_bytes = _binary(_REGISTER_BYTES / _SCHEDULERS)
+    sheet.box(f"scheduler {place}", left, 46, *across, "1 warp", INK, size=_SMALL)
+    lanes = sheet.box(f"lanes {place}", left, 86, *across, color=COMPUTE)
+    sheet.cells += _grid(lanes, sm.lanes // _SCHEDULERS)
+    sheet.box(f"tensor cores {place}", left, 126, *across, tensor_flops, COMPUTE, COMPUTE, _SMALL)
+    sheet.box(f"registers {place}", left, 188, *across, register_bytes, MEMORY, MEMORY, _SMALL)
+
+
+def _pipe_width(rate: float | None) -> float:
+    """A hair at least, so that the thinnest is seen; a hair too where no rate is known."""
+    return _HAIR if rate is None else max(rate / _BYTES_ACROSS, _HAIR)
 
 
 def _rate(rate: float | None) -> str:
@@ -466,9 +456,10 @@ def _layer_sheet(model: Transformer) -> _Sheet:
     sheet.arrow((_STREAM, 34), (_STREAM, first_sum.y))
     sheet.arrow((_STREAM, first_sum.bottom), (_STREAM, second_sum.y))
     end = _draw_head(sheet, model, second_sum, end)
-    for place, note in enumerate(_notes(model)):
+    notes = (*_exceptions(model), *_KEY)
+    for place, note in enumerate(notes):
         sheet.label(14, end + 12 + 17 * place, note, color=FAINT, size=_SMALL)
-    sheet.height = end + 8 + 17 * len(_notes(model))
+    sheet.height = end + 8 + 17 * len(notes)
     return sheet
 
 
@@ -632,45 +623,50 @@ def _draw_head(sheet: _Sheet, model: Transformer, last_sum: _Box, end: float) ->
     return logits.bottom + 8
 
 
-def _notes(model: Transformer) -> list[str]:
-    """What the drawing does not show, a line each, and how to read it."""
-    notes = []
+def _exceptions(model: Transformer) -> list[str]:
+    """What holds for some layers, or beside what is drawn: a sentence each."""
+    found = []
     if model.window is not None:
         windowed = model.layers if model.windowed_layers is None else model.windowed_layers
         which = "All" if windowed == model.layers else f"{windowed} of the {model.layers}"
-        notes.append(f"{which} layers keep and read the last {model.window} keys and values only.")
+        found.append(f"{which} layers keep and read the last {model.window} keys and values only.")
     if model.dense_layers and model.experts > 1:
         wide = model.dense_d_ff or model.d_ff
-        notes.append(f"The first {model.dense_layers} layers have one network, {wide} wide.")
-    if model.shared_experts:
+        first = plural(model.dense_layers, "layer")
+        found.append(f"{first} at the start: one network, {wide} wide.")
+    if model.shared_experts and model.experts > 1:
         wide = model.shared_d_ff or model.d_ff
-        notes.append(
-            f"Shared experts, which serve every token: {model.shared_experts}, {wide} wide."
-        )
+        found.append(f"Experts that serve every token: {model.shared_experts}, each {wide} wide.")
     if model.tied:
-        notes.append("The logits' matrix is the embedding once more.")
-    notes.append("Blue: lies in memory and is read from there. tokens: the rows of a step;")
-    notes.append("context: the keys of one sequence, of which every sequence has its own.")
-    return notes
+        found.append("The logits' matrix is the embedding once more.")
+    return found
+
+
+_KEY = (
+    "Blue: lies in memory and is read from there. tokens: the rows of a step;",
+    "context: the keys of one sequence, of which every sequence has its own.",
+)
 
 
 def _layer_alt(model: Transformer) -> str:
-    d, wide, heads, kept = model.d_model, model.d_ff, model.heads, model.kv_heads
+    d, wide = model.d_model, model.d_ff
     network = "gate and up" if model.gated else "up"
     if model.experts > 1:
         network = f"{model.experts_per_token} of {model.experts} experts, each {network}"
-    own = model.dense_layers and model.experts > 1
-    return (
-        f"One of the {model.layers} layers of {_name(model)}, as a flow of arrays. "
-        f"x, {_tokens(d)}, goes through a norm to Q, K and V. "
-        f"Queries: {heads} heads of {model.head_dim}. Keys and values: {kept} heads of "
-        f"{model.head_dim}, kept in the KV cache. Scores of queries and keys go through softmax, "
-        f"mix the values, and O brings them back to {d} numbers, which are added to x. "
-        f"Then a norm, {network} from {d} to {wide} numbers, "
-        f"{'a product of the two, ' if model.gated else 'an activation, '}down to {d}, "
-        f"added to x again. After the last layer a norm and the logits, {_tokens(model.vocab)}."
-        + (f" {_notes(model)[0]}" if model.window is not None or own else "")
-    )
+    then = "a product of the two" if model.gated else "an activation"
+    sentences = [
+        f"One of the {model.layers} layers of {_name(model)}, as a flow of arrays.",
+        f"x, {_tokens(d)}, goes through a norm to Q, K and V.",
+        f"Queries: {model.heads} heads of {model.head_dim}.",
+        f"Keys and values: {model.kv_heads} heads of {model.head_dim}, kept in the KV cache.",
+        "Scores of queries and keys go through softmax and mix the values;",
+        f"O brings them back to {d} numbers, which are added to x.",
+        f"Then a norm, {network} from {d} to {wide} numbers, {then},",
+        f"down to {d}, which are added to x again.",
+        f"After the last layer a norm and the logits, {_tokens(model.vocab)}.",
+        *_exceptions(model),
+    ]
+    return " ".join(sentences)
 
 
 # ---------------------------------------------------------------------------- painting
@@ -695,7 +691,7 @@ def _paint(ax: Axes, sheet: _Sheet, alt: str) -> Diagram:
                     (cell.x, cell.y), cell.width, cell.height, fc=COMPUTE, ec="none", zorder=3
                 )
             )
-        lines = [ax.add_patch(_bar(pipe, scale)) for pipe in sheet.pipes]
+        lines: list[Line2D | Patch] = [ax.add_patch(_bar(pipe, scale)) for pipe in sheet.pipes]
         for arrow in sheet.arrows:
             lines += _arrow_artists(ax, arrow, scale)
         written = [
@@ -721,9 +717,12 @@ def _spread(ax: Axes, height: float) -> float:
 
 
 def _patch(box: _Box, scale: float) -> Patch:
-    fill = "none" if box.fill is None else box.fill
-    look = {"lw": 1.2 * scale, "ec": box.color, "zorder": 2}
-    look["fc"] = fill if fill == "none" else _tinted(fill)
+    look: dict[str, Any] = {
+        "fc": "none" if box.fill is None else _tinted(box.fill),
+        "ec": box.color,
+        "lw": 1.2 * scale,
+        "zorder": 2,
+    }
     if box.round:
         return FancyBboxPatch(
             (box.x, box.y),
@@ -737,17 +736,20 @@ def _patch(box: _Box, scale: float) -> Patch:
 
 def _tinted(color: str) -> tuple[float, float, float]:
     """A colour as a faint tint of the card."""
-    return tuple(
-        _TINT * c + (1 - _TINT) * b for c, b in zip(to_rgb(color), to_rgb(CARD), strict=True)
+    red, green, blue = (
+        _TINT * own + (1 - _TINT) * card
+        for own, card in zip(to_rgb(color), to_rgb(CARD), strict=True)
     )
+    return red, green, blue
 
 
 def _bar(pipe: _Pipe, scale: float) -> Patch:
-    look = {"fc": MEMORY, "ec": "none"}
+    left, height = pipe.x - pipe.width / 2, pipe.bottom - pipe.top
+    look: dict[str, Any] = {"fc": MEMORY, "ec": "none"}
     if not pipe.known:
         look = {"fc": "none", "ec": MEMORY, "ls": ":", "lw": scale}
-    left = pipe.x - pipe.width / 2
-    return Rectangle((left, pipe.top), pipe.width, pipe.bottom - pipe.top, zorder=3, **look)
+    # rounded to whole pixels, a hair would be none
+    return Rectangle((left, pipe.top), pipe.width, height, snap=False, zorder=3, **look)
 
 
 def _arrow_artists(ax: Axes, arrow: _Arrow, scale: float) -> list[Line2D | Patch]:

@@ -356,6 +356,14 @@ BREAKS = {
         ("lines[0][:200] if lines else type(error).__name__", "lines[0][:200]"),
         ("except KeyboardInterrupt:", "except ZeroDivisionError:"),
     ],
+    "diagrams": [
+        ("self.lanes * _OPERANDS", "self.lanes * 4"),
+        ("per_clock_and_unit = clock * units", "per_clock_and_unit = clock"),
+        ('"CUDA core") // 2', '"CUDA core")'),
+        ("rate / _BYTES_ACROSS, _HAIR", "rate, _HAIR"),
+        ("snap=False", "snap=True"),
+        ("model.kv_heads * model.head_dim,", "model.heads * model.head_dim,"),
+    ],
 }  # fmt: skip
 TESTS = {  # module: its test files, where they are not tests/test_<module>.py
     "arguments": ["tests/test_quantities.py", "tests/test_border.py"],

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib import rc_context, style
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -68,6 +69,9 @@ def test_a_drawing_beside_another_axes_leaves_it_its_place():
     assert all(left.bbox.x0 < text.get_window_extent().x1 < right.bbox.x0 for text in drawn.texts)
 
 
+HAIR = 0.75  # pixels at 640: the thinnest pipe that is still seen
+
+
 def pipe_widths(drawn):
     """Widths in pixels of the pipes, by how many there are: registers 4, the others 1."""
     return [pipe.get_window_extent().width for pipe in drawn.lines]
@@ -76,13 +80,26 @@ def pipe_widths(drawn):
 @pytest.mark.parametrize("name", SM_MACHINES)
 def test_pipes_are_as_wide_as_the_bytes_of_a_clock(name):
     machine = rl.machine(name)
-    drawn = rl.draw_sm(axes(), name)
+    drawn = rl.draw_sm(axes(6.4, 4.6), name)
     *registers, shared, l2, dram = pipe_widths(drawn)
     clock, lanes = machine.details["clock"], machine.peaks["fp32"][0].flop_per_clock_per_unit / 2
     of_dram = machine.bandwidth() / clock / machine.units
-    assert np.isclose(sum(registers) / dram, 12 * lanes / of_dram)
+    pixels = sum(registers) / (12 * lanes)  # of a byte a clock
+    assert np.isclose(dram, max(of_dram * pixels, HAIR))
     assert np.isclose(sum(registers) / shared, 12 * lanes / shared_rate(machine))
     assert "bandwidth not printed" in written(drawn)
+
+
+@pytest.mark.parametrize("width", [3.7, 6.4])
+@pytest.mark.parametrize("name", ["RTX 5060 Ti", "A100 40GB SXM"])
+def test_the_thinnest_pipe_is_seen(name, width):
+    ax = axes(width, width)
+    pipe = rl.draw_sm(ax, name).lines[-1].get_window_extent()
+    ax.figure.canvas.draw()
+    middle = width * 100 - (pipe.y0 + pipe.y1) / 2
+    row = np.asarray(ax.figure.canvas.buffer_rgba())[int(middle), :, :3].astype(int)
+    around = row[int(pipe.x0) - 2 : int(pipe.x1) + 3]
+    assert np.any(around[:, 2] - around[:, 0] > 40)  # blue
 
 
 def shared_rate(machine):
@@ -104,7 +121,9 @@ def test_a_bandwidth_of_l2_is_drawn_where_the_machine_has_one():
     measured = replace(h200, bandwidths={**h200.bandwidths, "L2": 5.9e12})
     drawn = rl.draw_sm(axes(), measured)
     *_, l2, dram = pipe_widths(drawn)
-    assert np.isclose(l2 / dram, 5.9 / 4.8) and "22.6 B a clock" in written(drawn)
+    assert (
+        dram > 2 * HAIR and np.isclose(l2 / dram, 5.9 / 4.8) and "22.6 B a clock" in written(drawn)
+    )
     assert "bandwidth not printed" not in written(drawn) and "22.6 B a clock" in drawn.alt
 
 
@@ -169,6 +188,36 @@ def test_kinds_of_layers_look_as_they_are():
 def test_a_layer_that_cannot_be_drawn_is_refused(model, message):
     with pytest.raises(ValueError, match=message):
         rl.draw_transformer_layer(axes(), model)
+
+
+def test_what_a_drawing_cannot_show_it_says():
+    shared = replace(
+        rl.transformer("mixtral-8x7b"), shared_experts=2, dense_layers=1, dense_d_ff=9000
+    )
+    drawn = rl.draw_transformer_layer(axes(), shared)
+    for sentence in (
+        "1 layer at the start: one network, 9000 wide.",
+        "Experts that serve every token: 2, each 14336 wide.",
+    ):
+        assert sentence in written(drawn) and sentence in drawn.alt
+    assert "The logits' matrix is the embedding once more." in written(
+        rl.draw_transformer_layer(axes(), "gemma-2b")
+    )
+
+
+@pytest.mark.parametrize("sheet", ["dark_background", "grayscale", "Solarize_Light2"])
+@pytest.mark.parametrize("draw", [rl.draw_sm, rl.draw_transformer_layer])
+def test_a_drawing_looks_the_same_under_any_style_sheet(draw, sheet):
+    def pixels():
+        ax = axes()
+        draw(ax)
+        ax.figure.canvas.draw()
+        # above and below the card, the figure's own colour may show
+        return np.asarray(ax.figure.canvas.buffer_rgba())[80:-80]
+
+    plain = pixels()
+    with style.context(sheet), rc_context({"text.usetex": True, "lines.linewidth": 9}):
+        assert np.array_equal(plain, pixels())
 
 
 @pytest.mark.parametrize("draw", [rl.draw_sm, rl.draw_transformer_layer])
