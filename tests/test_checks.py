@@ -660,7 +660,6 @@ EDGES = asks(lambda: rl.tile_count(257, 257, 128), ragged_edge=lambda: (257 / 12
         (QUESTIONS["training.states"], 4.4, "forgot-optimizer"),
         (QUESTIONS["training.days"], 10.4, "forgot-utilisation"),
         (QUESTIONS["decode.ffn-time"], 220, "wrong-peak"),
-        (QUESTIONS["decode.decode-time"], 0.112, "shorter-time"),
         (QUESTIONS["decode.critical-batch"], 240, "wrong-width"),
         (QUESTIONS["start.bytes"], 32, "bits-for-bytes"),
         (QUESTIONS["intensity.linear-layer"], 157.5, "wrong-width mac-is-flop"),

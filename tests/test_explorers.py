@@ -397,7 +397,10 @@ def test_groups_that_lie_on_one_another_share_a_label(model, batch):
     assert f"attention {significant(at)} FLOP/byte" in explorer.now.alt
     apart = np.diff(sorted(map(np.log10, points.values())))
     assert (
-        "all others" in points and len(points) == 1 or np.all(apart > 0.1) and 1 < len(points) < 4
+        "products with weights" in points
+        and len(points) == 1
+        or np.all(apart > 0.1)
+        and 1 < len(points) < 4
     )
 
 

@@ -43,6 +43,11 @@ class DecodeExplorer(Explorer):
     `model` is a Transformer or a preset's name, `machine` a Machine or a name; `batch` in sequences
     (1 to 1024), `context` in tokens (1 to 1048576); `weights`, `kv` and `activations` are
     precisions, and the peak is that of `activations`. Controls: the arguments' names.
+
+    "At least" and "at most" are bounds at the data sheet's bandwidth. They leave out the time to
+    start kernels, norms and other elementwise passes, sampling, and any network; a layer with a
+    window reads its window, and of a mixture of experts those experts that the batch is expected
+    to choose. A real step takes up to some times as long (lesson 5 measures one).
     """
 
     def __init__(
@@ -204,12 +209,17 @@ def _points(limits: dict[str, Bound]) -> list[Point]:
         Point(
             limits[name].work.intensity,
             limits[name].attainable_performance,
-            "all others" if len(heap) == len(limits) - 1 else ", ".join(heap),
+            _name_of(heap, limits),
             INK,
             _SHAPES[name],
         )
         for name, heap in sorted(heaps.items(), key=lambda item: item[0] == "attention")
     ]
+
+
+def _name_of(heap: list[str], limits: dict[str, Bound]) -> str:
+    """All products with weights together are called as in the bar below."""
+    return "products with weights" if len(heap) == len(limits) - 1 else ", ".join(heap)
 
 
 def _bars(found: Figures) -> list[Bar]:

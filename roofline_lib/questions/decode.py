@@ -3,6 +3,7 @@
 import math
 
 import roofline_lib as rl
+from roofline_lib import measuring
 from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
 from roofline_lib.questions.shared import HOUSE, PRECISION_OF_WIDTH, smallest_whole
 
@@ -17,10 +18,6 @@ def _ffn_pair():
     return rl.gemm(8 * 2048, 16384, 4096, "bf16") + rl.gemm(8 * 2048, 4096, 16384, "bf16")
 
 
-def _decode():
-    return rl.gemm(1, 4096, 4096, "bf16")
-
-
 def _cache_of_8192_tokens(kv_heads):
     """KV bytes of 8192 tokens of a model with 32 layers, heads of 128 and this many KV heads, in
     bf16."""
@@ -29,13 +26,15 @@ def _cache_of_8192_tokens(kv_heads):
     )
 
 
-def _ffn_rate(precision="bf16", flop_share=1):
-    """Tokens/s through the two products of the lesson's FFN, for 8 prompts of 2048 tokens."""
-    tokens = 8 * 2048
-    work = flop_share * (
-        rl.gemm(tokens, 16384, 4096, "bf16") + rl.gemm(tokens, 4096, 16384, "bf16")
-    )
-    return tokens / rl.bound(work, HOUSE, precision).compute_time
+def _attention_adds(mask=True, products=2):
+    """Percent that attention's two products add to those with weights, for llama-2-7b and a prompt
+    of 65,536 tokens."""
+    model, tokens = rl.transformer("llama-2-7b"), 65536
+    works = model.prefill(1, tokens)
+    attention = works.pop("attention").flops
+    if not mask:
+        attention = model.layers * rl.attention(1, 32, 32, tokens, tokens, 128, "bf16").flops
+    return 100 * products / 2 * attention / sum(works.values()).flops
 
 
 def _busy(weights="int8", flop_share=1):
@@ -84,6 +83,25 @@ def _one_user():
         steps,
         key=lambda change: rl.time_in_sequence(steps[change][1].values(), steps[change][0], "bf16"),
     )
+
+
+def _what_helps():
+    """What was fastest on an H200, of what one step of llama-2-7b can do without its bytes in
+    int4, its arithmetic, or the starts of its kernels from Python."""
+    steps = measuring.load("h200_llama2_quick").select("decode")
+    eager, graph = (
+        next(step for step in steps if step.shape.batch == 1 and step.label == label)
+        for label in ("eager", "graph")
+    )
+    eager_time, chip = eager.timing.median, rl.machine("H200 SXM")
+    step = rl.bound(eager.work, chip, "bf16")
+    narrow = rl.bytes_per_element("int4") / rl.bytes_per_element("bf16")
+    times = {
+        "int4 weights": eager_time - step.memory_time * (1 - narrow),
+        "twice the FLOP/s": eager_time - step.compute_time / 2,
+        "starting all its kernels by one call": graph.timing.median,
+    }
+    return min(times, key=times.get)
 
 
 def _cache(tokens, layers, heads, group, head_dim, latent, element_bytes):
@@ -139,38 +157,17 @@ def _batch_for(share, weight_bytes, context, kv_per_token):
 
 QUESTIONS = [
     NumberQuestion(
-        "decode.ffn-flops",
-        "8 prompts of 2048 tokens, width 4096, FFN 4096 -> 16384 -> 4096: how many FLOP do its "
-        "two products take?",
-        unit="TFLOP",
-        reference=lambda: _ffn_pair().flops,
-        slips=[
-            ("mac-is-flop", lambda: _ffn_pair().flops / 2),
-        ],
-        hint="M is batch times tokens, 16384; each product is 2 M N K.",
-    ),
-    NumberQuestion(
         "decode.ffn-time",
-        "How long do those two products take on the house chip in bf16, at least?",
+        "8 prompts of 2048 tokens go through a feed-forward block of an older kind, two products, "
+        "4096 -> 16,384 -> 4096. How long does that take on the house chip in bf16, at least?",
         unit="ms",
         reference=lambda: rl.bound(_ffn_pair(), HOUSE, "bf16").time,
         slips=[
             ("mac-is-flop", lambda: rl.bound(_ffn_pair(), HOUSE, "bf16").time / 2),
             ("wrong-peak", lambda: rl.bound(_ffn_pair(), HOUSE, "fp32").time),
+            ("shorter-time", lambda: rl.bound(_ffn_pair(), HOUSE, "bf16").memory_time),
         ],
-        hint="compute-bound: FLOP over 300 TFLOP/s.",
-    ),
-    NumberQuestion(
-        "decode.decode-time",
-        "One token through a 4096 x 4096 bf16 layer on the house chip (2 TB/s): how long at least?",
-        unit="µs",
-        reference=lambda: rl.bound(_decode(), HOUSE, "bf16").time,
-        slips=[
-            ("wrong-width", lambda: 2 * rl.bound(_decode(), HOUSE, "bf16").time),
-            ("elements-not-bytes", lambda: rl.bound(_decode(), HOUSE, "bf16").time / _HALF),
-            ("shorter-time", lambda: rl.bound(_decode(), HOUSE, "bf16").compute_time),
-        ],
-        hint="memory-bound: the weights' bytes over the bandwidth.",
+        hint="M is batch times tokens, 16,384; each product is 2 M N K; 300 TFLOP/s.",
     ),
     NumberQuestion(
         "decode.kv-heads",
@@ -206,26 +203,31 @@ QUESTIONS = [
     ),
     ChoiceQuestion(
         "decode.slow-tokens",
-        "A server's first token comes as fast as the roofline says, but its decode runs at a "
-        "third of bandwidth / bytes. What do you look at first?",
-        choices=("a slow GPU", "many small kernels and scattered KV reads", "too few FLOP/s"),
-        reference=lambda: "many small kernels and scattered KV reads",
-        hint=(
-            "prefill near its bound says that the chip is healthy; decode is made of short "
-            "kernels that each read little."
-        ),
+        "A step of decode takes 35 ms. Its bytes over the bandwidth make 3 ms, its FLOP over the "
+        "peak 0.02 ms. Which change can take the most off it?",
+        choices=("int4 weights", "twice the FLOP/s", "starting all its kernels by one call"),
+        reference=_what_helps,
+        slips=[
+            ("not-the-limit", lambda: "int4 weights"),
+            ("not-the-limit", lambda: "twice the FLOP/s"),
+        ],
+        hint="neither bytes nor FLOP fill the step: 32 of the 35 ms pass between kernels.",
     ),
     NumberQuestion(
-        "decode.x-ffn-tokens",
-        "8 prompts of 2048 tokens go through the two FFN products 4096 -> 16,384 -> 4096 in bf16. "
-        "How many tokens a second pass this block of the house chip at most?",
-        unit="token/s",
-        reference=_ffn_rate,
+        "decode.x-long-prompt",
+        "llama-2-7b (32 layers, width 4096, FFN 11,008, logits for the last token only) reads one "
+        "prompt of 65,536 tokens. By how much do attention's two products, where a token looks "
+        "back only, raise the FLOP of the products with weights?",
+        unit="%",
+        reference=_attention_adds,
         slips=[
-            ("mac-is-flop", lambda: _ffn_rate(flop_share=0.5)),
-            ("wrong-peak", lambda: _ffn_rate("fp32")),
+            ("forgot-mask", lambda: _attention_adds(mask=False)),
+            ("one-of-two-products", lambda: _attention_adds(products=1)),
         ],
-        hint="4.4 TFLOP for the two products; how long do they take, and for how many tokens?",
+        hint=(
+            "a layer has 2 x 202 million FLOP of weights a token; its attention 4 x 4096 for each "
+            "token that is looked at, on average half of them."
+        ),
     ),
     NumberQuestion(
         "decode.x-decode-busy",
@@ -272,6 +274,10 @@ QUESTIONS = [
         "gets the next token sooner: an fp8 cache, int8 weights, or twice the FLOP/s?",
         reference=_one_user,
         choices=("an fp8 cache", "int8 weights", "twice the FLOP/s"),
+        slips=[
+            ("not-the-limit", lambda: "an fp8 cache"),
+            ("not-the-limit", lambda: "twice the FLOP/s"),
+        ],
         hint="13.5 GB of weights against 0.5 GB of cache, and the arithmetic is idle anyway.",
     ),
     FunctionQuestion(
@@ -323,6 +329,11 @@ QUESTIONS = [
             (80e9, 14e9, 4096, 524288, 2e12, 1),
             (24e9, 26e9, 4096, 524288, 2e12, 1),
         ],
+        slips=[
+            ("one-of-two-limits", lambda m, w, c, kv, bw, t: _largest(m, w, c, kv, bw, math.inf)),
+            ("one-of-two-limits", lambda m, w, c, kv, bw, t: _largest(bw * t, w, c, kv, bw, t)),
+            ("round-down", lambda *args: _largest(*args) + 1.0),
+        ],
         hint="two limits, each linear in the batch; round down, and a negative batch is none.",
     ),
     FunctionQuestion(
@@ -331,6 +342,10 @@ QUESTIONS = [
         reference=_experts,
         tolerance=1e-6,
         inputs=lambda: [(1, 8, 2, 3e8), (16, 8, 2, 3e8), (64, 256, 8, 1e7)],
+        slips=[
+            ("one-token", lambda tokens, e, active, size: active * size),
+            ("no-two-alike", lambda tokens, e, active, size: min(tokens * active, e) * size),
+        ],
         hint="an expert is read unless all the tokens miss it; how likely does one token miss it?",
     ),
     FunctionQuestion(
@@ -343,6 +358,10 @@ QUESTIONS = [
             (0.9, 14e9, 4096, 524288),
             (0.5, 14e9, 1024, 131072),
             (1, 14e9, 4096, 524288),
+        ],
+        slips=[
+            ("round-up", lambda share, *rest: max(1.0, _batch_for(share, *rest) - 1)),
+            ("share-of-weights", lambda share, w, c, kv: float(math.ceil(share * w / (c * kv)))),
         ],
         hint=(
             "tokens/s tend to bandwidth over one sequence's cache. Divide by that: what is left "
