@@ -180,6 +180,17 @@ def test_causal_halves_prefill_almost_and_nothing_else():
     assert masked["prefill attention"].x / plain["prefill attention"].x == 65 / 128
 
 
+@pytest.mark.parametrize(("machine", "precision"), PAIRS)
+def test_the_lower_roof_of_ordinary_arithmetic_changes_no_verdict(machine, precision):
+    """Softmax and norms cannot use matrix units. Fused, they are memory-bound under fp32 as well,
+    so the explorer may draw them under the roof of products."""
+    if "fp32" not in rl.machine(machine).precisions:
+        pytest.skip("its sheet gives no rate of ordinary arithmetic")
+    works = expected(precision, 4096, 32, True, True, False)
+    for name in ("elementwise", "softmax", "LayerNorm", "RMSNorm"):
+        assert rl.bound(sum(works[name]), machine, "fp32").bound_by == "memory", name
+
+
 def test_a_precision_that_the_machine_lacks_is_said():
     assert "house chip has no fp8 peak" in OperatorExplorer(precision="fp8").readout
 

@@ -1,5 +1,7 @@
 """Questions on attention."""
 
+import numpy as np
+
 import roofline_lib as rl
 from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
 from roofline_lib.questions.shared import PRECISION_OF_WIDTH
@@ -78,6 +80,46 @@ def _tiled_attention(heads, tokens, head_dim, queries, element_bytes, causal=Tru
     return _tiles(tokens, head_dim, queries, PRECISION_OF_WIDTH[element_bytes], causal, heads)
 
 
+def _window_share(tokens, window):
+    """Percent of the causal work that a window leaves."""
+    narrow, full = (
+        rl.attention(1, 1, 1, tokens, tokens, 64, causal=True, window=keys).flops
+        for keys in (window, None)
+    )
+    return 100 * narrow / full
+
+
+def _kept(tokens, window):
+    """Bytes of keys and values that 32 layers keep, every second one with a window."""
+    model = rl.Transformer(
+        layers=32,
+        d_model=4096,
+        heads=32,
+        kv_heads=8,
+        head_dim=128,
+        d_ff=14336,
+        vocab=32000,
+        window=window,
+        windowed_layers=16,
+    )
+    return model.kv_bytes(1, tokens, "bf16")
+
+
+def _looks_back(heads, tokens, head_dim, window):
+    return rl.attention(1, heads, heads, tokens, tokens, head_dim, causal=True, window=window).flops
+
+
+def _merge(top, weight, mix, other_top, other_weight, other_mix):
+    """The state of all keys from those of two halves."""
+    highest = max(top, other_top)
+    mine, theirs = np.exp(top - highest), np.exp(other_top - highest)
+    return [
+        float(highest),
+        float(mine * weight + theirs * other_weight),
+        float(mine * mix + theirs * other_mix),
+    ]
+
+
 QUESTIONS = [
     NumberQuestion(
         "attention.scores",
@@ -119,6 +161,19 @@ QUESTIONS = [
         hint="1 + 2 + ... + 16 of 256.",
     ),
     NumberQuestion(
+        "attention.window",
+        "In a model that writes, a layer looks back over the last 4096 tokens, the token itself "
+        "among them. Of a causal layer's work for a prompt of 32,768 tokens, what share is left?",
+        unit="%",
+        reference=lambda: _window_share(32768, 4096),
+        slips=[
+            ("whole-square", lambda: 100 * 4096 / 32768),
+            ("whole-square", lambda: _window_share(32768, 4096) * _causal_share(32768) / 100),
+            ("window-start", lambda: 100 * 4096 * 32768 / (32768 * 32769 / 2)),
+        ],
+        hint="1 + 2 + ... + 4096, then 4096 for each later token, of 1 + 2 + ... + 32,768.",
+    ),
+    NumberQuestion(
         "attention.x-trips",
         "Attention in one kernel over 8192 tokens, one head of 128, bf16, no mask. Keys and "
         "values make one trip for every 128 queries. How many MB are moved?",
@@ -150,7 +205,11 @@ QUESTIONS = [
         "change raises its intensity most?",
         reference=_raises,
         choices=("twice the context", "twice the users", "twice the query heads a KV head"),
-        hint="bS/(b + S): which of the two is the small one, and who shares a trip with whom?",
+        slips=[
+            ("larger-side", lambda: "twice the context"),
+            ("own-keys", lambda: "twice the users"),
+        ],
+        hint="qT/(q + T): which of the two is the small one, and who shares a trip with whom?",
     ),
     FunctionQuestion(
         "attention.x-step-intensity",
@@ -182,5 +241,52 @@ QUESTIONS = [
             "a tile that ends with token t sends t keys and t values past; the last one ends with "
             "the text."
         ),
+    ),
+    NumberQuestion(
+        "attention.x-kept",
+        "A model of 32 layers keeps keys and values of 8 KV heads of 128 in bf16. Every second "
+        "layer has a window of 4096 tokens. How many GB does one sequence of 131,072 tokens keep?",
+        unit="GB",
+        reference=lambda: _kept(131072, 4096),
+        tolerance=0.005,
+        slips=[
+            ("every-layer", lambda: _kept(4096, 4096)),
+            ("no-window", lambda: _kept(131072, 131072)),
+            ("elements-not-bytes", lambda: _kept(131072, 4096) / 2),
+        ],
+        hint="16 layers of 131,072 keys and 16 of 4096, and as many values.",
+    ),
+    FunctionQuestion(
+        "attention.x-merge",
+        "A function: [largest score, sum, mix] of all keys from those of two halves.",
+        reference=_merge,
+        tolerance=1e-6,
+        inputs=lambda: [(3, 2, 5, 5, 1.5, 4), (5, 1.5, 4, 3, 2, 5), (0, 1, -2, 0, 3, 1)],
+        slips=[
+            (
+                "not-shrunk",
+                lambda t, w, m, t2, w2, m2: [float(max(t, t2)), float(w + w2), float(m + m2)],
+            ),
+            (
+                "mean-of-two",
+                lambda *halves: [*_merge(*halves)[:2], (halves[2] + halves[5]) / 2],
+            ),
+        ],
+        hint="each half was made with its own largest score: multiply by e^(own - common).",
+    ),
+    FunctionQuestion(
+        "attention.x-looks-back",
+        "A function: FLOP of causal attention over a prompt, with a window.",
+        reference=_looks_back,
+        tolerance=1e-6,
+        inputs=lambda: [(32, 8192, 128, 1024), (1, 100, 64, 100), (8, 50, 64, 4096)],
+        slips=[
+            (
+                "window-start",
+                lambda heads, tokens, d, window: 4 * heads * d * tokens * min(tokens, window),
+            ),
+            ("mac-is-flop", lambda *args: _looks_back(*args) / 2),
+        ],
+        hint="token t sees t keys, itself among them, and at most the window.",
     ),
 ]

@@ -66,26 +66,59 @@ def _narrow_gain(rows, inputs, outputs, bits, block, scale_bits, peak, bandwidth
     return rl.Bound(wide, peak, bandwidth).time / rl.Bound(narrow, peak, bandwidth).time
 
 
-def _fastest_plan(first_bytes, steps, room, launch, peak, bandwidth):
-    """From the end: the best that can follow each cut."""
-    works = [
-        rl.Work(flops, side + result + (steps[i - 1][2] if i else first_bytes))
-        for i, (flops, side, result, _) in enumerate(steps)
-    ]
-    after = {len(steps): 0.0}
-    for i in reversed(range(len(steps))):
-        found = []
-        for j in range(i + 1, len(steps) + 1):
-            if sum(step[3] for step in steps[i:j]) > room:
-                break
-            # written and read again, were they apart
-            kept = sum(2 * step[2] for step in steps[i : j - 1])
-            kernel = fused(
-                *works[i:j], bytes_moved=sum(work.bytes_moved for work in works[i:j]) - kept
-            )
-            found.append(launch + rl.Bound(kernel, peak, bandwidth).time + after[j])
-        after[i] = min(found)
-    return after[0]
+def _carried(before, after):
+    """Time over time on the house chip in bf16 when fusing takes a job from one intensity to
+    another (FLOP/byte)."""
+    slow, fast = (rl.bound(rl.Work(intensity, 1), HOUSE, "bf16") for intensity in (before, after))
+    return fast.attainable_performance / slow.attainable_performance
+
+
+def _without_overlap(size):
+    """Percent of the roof that a square product in bf16 on the house chip reaches when it loads and
+    multiplies by turns, and the share that is lost."""
+    limit = rl.bound(rl.gemm(size, size, size, "bf16"), HOUSE, "bf16")
+    reached = limit.time / (limit.compute_time + limit.memory_time)
+    return 100 * reached, 100 * (1 - reached), 100 * limit.memory_time / limit.compute_time
+
+
+def _epilogue_gain(m, n, k, steps, element_bytes, peak, bandwidth, lengths=max):
+    """Time of a product and `steps` passes over C, over that of one kernel."""
+    name = PRECISION_OF_WIDTH[element_bytes]
+    product = rl.gemm(m, n, k, name)
+    one_pass = rl.elementwise(m * n, name, reads=1, writes=1, flops_per_element=0)
+    passes = steps * one_pass.bytes_moved / bandwidth
+    limit = rl.Bound(product, peak, bandwidth)
+    together = lengths((limit.compute_time, limit.memory_time))
+    return (together + passes) / together
+
+
+def _windows(
+    images, side, channels_in, channels_out, kernel, element_bytes, trips=2, with_image=True
+):
+    """[bytes with the windows cut on chip, bytes with the windows in memory]."""
+    name, image = PRECISION_OF_WIDTH[element_bytes], images * side**2 * channels_in
+    on_chip = rl.conv2d(
+        images, side, side, channels_in, channels_out, kernel, name, padding=kernel // 2
+    ).bytes_moved
+    windows = rl.elementwise(kernel**2 * image, name, reads=trips, writes=0).bytes_moved
+    alone = rl.elementwise(image, name, reads=1, writes=0).bytes_moved
+    return [on_chip, on_chip + windows - (0 if with_image else alone)]
+
+
+def _plan_seconds(
+    first_bytes, steps, kernels, launch, peak, bandwidth, kept_inside=True, longer=max
+):
+    """Seconds of the steps cut into kernels of so many steps each."""
+    seconds, first, comes_in = 0.0, 0, first_bytes
+    for size in kernels:
+        group = steps[first : first + size]
+        crossing = comes_in + sum(step[1] for step in group) + group[-1][2]
+        if not kept_inside:
+            crossing += 2 * sum(step[2] for step in group[:-1])
+        limit = rl.Bound(rl.Work(sum(step[0] for step in group), crossing), peak, bandwidth)
+        seconds += launch + longer((limit.compute_time, limit.memory_time))
+        first, comes_in = first + size, group[-1][2]
+    return seconds
 
 
 QUESTIONS = [
@@ -98,8 +131,22 @@ QUESTIONS = [
         reference=lambda: _add_norm(kept=True),
         slips=[
             ("kept-result", lambda: _add_norm(kept=False)),
+            ("left-for-saved", lambda: 100 - _add_norm(kept=True)),
+            ("other-whole", lambda: 100 * _add_norm(kept=True) / (100 - _add_norm(kept=True))),
         ],
         hint="five crossings apart; fused, two arrays come in and two go out.",
+    ),
+    NumberQuestion(
+        "operators.gain",
+        "In bf16 on the house chip, fusing takes an operator from 40 to 400 FLOP/byte. How many "
+        "times as fast is it at its roof?",
+        reference=lambda: _carried(40, 400),
+        slips=[
+            ("past-the-ridge", lambda: 400 / 40),
+            ("right-of-the-ridge", lambda: 400 / _carried(1, 400)),
+        ],
+        hint="the ridge point is 150: the way from 40 to there counts.",
+        counts="times",
     ),
     NumberQuestion(
         "operators.mxfp4",
@@ -118,6 +165,10 @@ QUESTIONS = [
         "Which one saves the largest share of its time?",
         reference=lambda: max(_epilogues(), key=_epilogues().get),
         choices=tuple(_epilogues()),
+        slips=[
+            ("hidden-bytes", lambda: "a product with n = 4096"),
+            ("bytes-of-others", lambda: "the same with one row"),
+        ],
         hint=(
             "Memory-bound is not enough: with one row the bytes are weights, and the ReLU has "
             "only 4096 numbers to move."
@@ -144,9 +195,22 @@ QUESTIONS = [
         tolerance=0.005,
         slips=[
             ("forgot-scale", lambda: _narrow("fp4")),
+            ("hidden-bytes", lambda: 1.0),
         ],
         hint="16 bits a weight against 4.25.",
         counts="times",
+    ),
+    NumberQuestion(
+        "operators.x-overlap",
+        "A product with n = 1024, bf16, on the house chip. Its kernel loads, then multiplies, then "
+        "loads, and never does both at one time. What share of its roof does it reach at best?",
+        unit="%",
+        reference=lambda: _without_overlap(1024)[0],
+        slips=[
+            ("left-for-saved", lambda: _without_overlap(1024)[1]),
+            ("other-whole", lambda: _without_overlap(1024)[2]),
+        ],
+        hint="two times, one for the FLOP and one for the bytes: the longer over their sum.",
     ),
     FunctionQuestion(
         "operators.x-crossings",
@@ -183,6 +247,12 @@ QUESTIONS = [
                     rows, inputs, outputs, bits, block, 0, *rest
                 ),
             ),
+            (
+                "hidden-bytes",
+                lambda rows, inputs, outputs, bits, block, scale, *rest: (
+                    16 / (bits + scale / block)
+                ),
+            ),
         ],
         hint=(
             "bytes of the weights: bits, and a scale for each block or part of one; then two "
@@ -190,18 +260,51 @@ QUESTIONS = [
         ),
     ),
     FunctionQuestion(
-        "operators.x-fastest-plan",
-        "A function: the least seconds of a chain of steps cut into kernels.",
-        reference=_fastest_plan,
+        "operators.x-epilogue-gain",
+        "A function: how many times as fast a product and the steps after it are in one kernel.",
+        reference=_epilogue_gain,
         tolerance=1e-6,
         inputs=lambda: [
-            (4, [[0, 0, 4, 1], [2, 0, 4, 1]], 1, 0, 1, 1),
-            (10, [[0, 0, 1, 1], [0, 0, 9, 1], [0, 0, 9, 1]], 2, 0, 1, 1),
-            (10, [[20, 0, 9, 1], [0, 0, 9, 1], [0, 0, 9, 1]], 3, 2, 1, 1),
+            (4096, 4096, 4096, 1, 2, 3e14, 2e12),
+            (1, 4096, 4096, 3, 2, 3e14, 2e12),
+            (4096, 4096, 64, 2, 2, 3e14, 2e12),
+        ],
+        slips=[
+            ("sum-of-times", lambda *args: _epilogue_gain(*args, lengths=sum)),
+            ("elements-not-bytes", lambda *args: _epilogue_gain(*args[:4], 1, *args[5:])),
+        ],
+        hint="product: the longer of two times; each step: C in and C out. Merged, the steps go.",
+    ),
+    FunctionQuestion(
+        "operators.x-windows",
+        "A function: [bytes with the windows cut on chip, bytes with the windows in memory].",
+        reference=_windows,
+        tolerance=1e-6,
+        inputs=lambda: [(32, 56, 64, 64, 3, 2), (1, 224, 3, 64, 7, 4), (8, 14, 256, 512, 1, 2)],
+        slips=[
+            ("there-and-back", lambda *args: _windows(*args, trips=1)),
+            ("elements-not-bytes", lambda *args: [moved / args[5] for moved in _windows(*args)]),
+            ("forgot-source", lambda *args: _windows(*args, with_image=False)),
+        ],
+        hint="image, weights and result cross either way; windows cross twice, out and in.",
+    ),
+    FunctionQuestion(
+        "operators.x-plan-seconds",
+        "A function: seconds of a chain of steps that is cut into kernels.",
+        reference=_plan_seconds,
+        tolerance=1e-6,
+        inputs=lambda: [
+            (4, [[0, 0, 4], [2, 0, 4]], [1, 1], 0, 1, 1),
+            (4, [[0, 0, 4], [2, 0, 4]], [2], 1, 1, 1),
+            (10, [[20, 1, 9], [0, 0, 9], [30, 5, 9]], [2, 1], 2, 1, 1),
+        ],
+        slips=[
+            ("kept-inside", lambda *args: _plan_seconds(*args, kept_inside=False)),
+            ("sum-of-times", lambda *args: _plan_seconds(*args, longer=sum)),
         ],
         hint=(
-            "as with brackets: the best plan of the first j steps ends in some kernel i to j; "
-            "before it stands a best plan too."
+            "each kernel: what comes in, all side bytes, the last result; the longer of two times, "
+            "and one launch."
         ),
     ),
 ]

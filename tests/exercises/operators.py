@@ -1,7 +1,7 @@
 """Operators: wrong answers as students give them, by the function that they stand in for,
 and the numbers that the text shows."""
 
-from math import ceil, inf
+from math import ceil
 
 import roofline_lib as rl
 
@@ -38,32 +38,40 @@ def wrong_narrow(scales=lambda n, k, block: n * ceil(k / block), kept=1, togethe
     return faster
 
 
-def wrong_plan(greedy=False, together=max, fits=True, kept=0):
-    def seconds(first, steps, room, launch, peak, bandwidth):
-        def kernel(i, j):
-            flops, side, _, holds = map(sum, zip(*steps[i:j], strict=True))
-            moved = (
-                (steps[i - 1][2] if i else first)
-                + side
-                + steps[j - 1][2]
-                + kept * sum(step[2] for step in steps[i : j - 1])
-            )
-            return (
-                launch + together((flops / peak, moved / bandwidth))
-                if holds <= room or not fits
-                else inf
-            )
+def wrong_epilogue(together=max, after=lambda passes: 0.0, crossings=2, compute_bound=False):
+    def gain(m, n, k, steps, s, peak, bandwidth):
+        product = together((2 * m * n * k / peak, s * (m * k + k * n + m * n) / bandwidth))
+        if compute_bound:
+            product = 2 * m * n * k / peak
+        passes = steps * crossings * m * n * s / bandwidth
+        return (product + passes) / (product + after(passes))
 
-        if greedy:
-            at, spent = 0, 0
-            while at < len(steps):
-                end = max(j for j in range(at + 1, len(steps) + 1) if kernel(at, j) < inf)
-                at, spent = end, spent + kernel(at, end)
-            return spent
-        best = [0]
-        for j in range(1, len(steps) + 1):
-            best.append(min(best[i] + kernel(i, j) for i in range(j)))
-        return best[-1]
+    return gain
+
+
+def wrong_windows(image_again=1, weights=1, trips=2, places=lambda side, kernel: side**2):
+    def both(images, side, c_in, c_out, kernel, s):
+        spots = places(side, kernel)
+        image, result = images * side**2 * c_in, images * spots * c_out
+        on_chip = image + weights * kernel**2 * c_in * c_out + result
+        windows = trips * kernel**2 * images * spots * c_in
+        return [s * on_chip, s * (on_chip + windows - (1 - image_again) * image)]
+
+    return both
+
+
+def wrong_plan(together=max, kept=0, launches=len, side=1, comes_in=True):
+    def seconds(first_bytes, steps, kernels, launch, peak, bandwidth):
+        total, first = launch * launches(kernels), 0
+        for size in kernels:
+            group = steps[first : first + size]
+            crossing = side * sum(step[1] for step in group) + group[-1][2]
+            crossing += kept * sum(step[2] for step in group[:-1])
+            if first == 0 or comes_in:
+                crossing += steps[first - 1][2] if first else first_bytes
+            total += together((sum(step[0] for step in group) / peak, crossing / bandwidth))
+            first += size
+        return total
 
     return seconds
 
@@ -100,14 +108,28 @@ WRONG_ANSWERS = {
         wrong_narrow(together=lambda times: times[1]),
         lambda r, k, n, bits, block, scale, p, w: 16 / (bits + scale / block),
     ],
-    "fastest_plan": [
-        wrong_plan(greedy=True),
-        wrong_plan(together=sum),
-        wrong_plan(fits=False),
+    "epilogue_gain": [
+        wrong_epilogue(sum),
+        wrong_epilogue(min),
+        wrong_epilogue(compute_bound=True),
+        wrong_epilogue(after=lambda passes: passes / 2),
+        wrong_epilogue(crossings=1),
+        lambda m, n, k, steps, s, peak, w: 1 + steps,
+    ],
+    "windows": [
+        wrong_windows(image_again=0),
+        wrong_windows(weights=0),
+        wrong_windows(trips=1),
+        wrong_windows(places=lambda side, kernel: max(1, side - kernel + 1) ** 2 + kernel - 1),
+    ],
+    "plan_seconds": [
+        wrong_plan(sum),
         wrong_plan(kept=2),
-        lambda f, st, room, la, p, w: wrong_plan()(f, st, room, 0, p, w),
-        lambda f, st, room, la, p, w: wrong_plan()(f, st, min(step[3] for step in st), la, p, w),
-        lambda f, st, room, la, p, w: la * len(st) + wrong_plan()(f, st, room, 0, p, w),
+        wrong_plan(kept=1),
+        wrong_plan(launches=lambda kernels: 1),
+        wrong_plan(launches=sum),
+        wrong_plan(side=0),
+        wrong_plan(comes_in=False),
     ],
 }
 
@@ -145,17 +167,16 @@ def shown_in_the_text(f):
     return [
         f"in bf16: `{f['crossings'](add_and_scale, ['sum', 'out'], 10**6, 2)}` if",
         f"and `{f['crossings'](add_and_scale, ['out'], 10**6, 2)}` if only",
-        "{:.3f} for one new token, {:.1f} for eight".format(
-            *(f["step_intensity"](32, 8, new, 4096, 2, 2) for new in (1, 8))
-        ),
-        "{:.2f} MB in tiles of 128, and {:.2f} MB if".format(
-            *(f["tiled_attention"](1, 1024, 64, q, 2) / 1e6 for q in (128, 1024))
-        ),
         "{:.2f} with one row, {:.2f} with 100, and {:.0f} with 4096".format(
             *(f["narrow_gain"](rows, 4096, 4096, 4, 32, 8, 3e14, 2e12) for rows in (1, 100, 4096))
         ),
+        "{:.2f} times with one ReLU".format(f["epilogue_gain"](4096, 4096, 4096, 1, 2, 3e14, 2e12)),
+        "three steps after [4096, 64] @ [64, 4096], {:.2f}".format(
+            f["epilogue_gain"](4096, 4096, 64, 3, 2, 3e14, 2e12)
+        ),
+        "`[{:.0f}, {:.0f}]`, ten times".format(*f["windows"](32, 56, 64, 64, 3, 2)),
         "it is {:.0f} seconds in two kernels and {:.0f} in one".format(
-            *(f["fastest_plan"](4, [[0, 0, 4, 1], [2, 0, 4, 1]], room, 0, 1, 1) for room in (1, 2))
+            *(f["plan_seconds"](4, [[0, 0, 4], [2, 0, 4]], cut, 0, 1, 1) for cut in ([1, 1], [2]))
         ),
         (
             f"take {1e3 * least(*QKVO):.2f} ms, three of the FFN {1e3 * least(*FFN):.2f}, "
@@ -188,9 +209,18 @@ def shown_in_the_text(f):
 # (question, a wrong answer, the slip that is named: two where both fit)
 WRONG_VALUES = [
     ("operators.add-norm", "40 %", "kept-result"),
+    ("operators.add-norm", "80 %", "left-for-saved"),
+    ("operators.add-norm", "25 %", "other-whole"),
+    ("operators.gain", 10, "past-the-ridge"),
+    ("operators.gain", 2.67, "right-of-the-ridge"),
     ("operators.mxfp4", "35 GB", "forgot-scale"),
     ("operators.mxfp4", "70 GB", "elements-not-bytes"),
+    ("operators.which-gains", "a", "hidden-bytes"),
+    ("operators.which-gains", "b", "bytes-of-others"),
     ("operators.x-gelu", "7.516 GB", "wrong-width"),
     ("operators.x-gelu", "1.879 GB", "elements-not-bytes"),
     ("operators.x-narrow", 3.998, "forgot-scale"),
+    ("operators.x-narrow", 1, "hidden-bytes"),
+    ("operators.x-overlap", "30.5 %", "left-for-saved"),
+    ("operators.x-overlap", "43.9 %", "other-whole"),
 ]
