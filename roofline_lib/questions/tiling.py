@@ -14,7 +14,7 @@ _LEAST = {
 _LEVELS = {
     "DRAM and L2": "which-memory",
     "L2 and shared memory": "",
-    "shared memory and registers": "",
+    "shared memory and registers": "which-memory",
 }
 
 
@@ -26,13 +26,13 @@ def _rectangle(precision, with_c):
     )
 
 
-def _useful(waves=True):
+def _useful(edges=True, waves=True):
     tile, units = 128, rl.machine("A100 40GB SXM").units
     shares = (
         rl.tile_efficiency(1100, 1100, tile),
         rl.wave_efficiency(rl.tile_count(1100, 1100, tile), units),
     )
-    return 100 * shares[0] * (shares[1] if waves else 1)
+    return 100 * (shares[0] if edges else 1) * (shares[1] if waves else 1)
 
 
 def _best(fast_elements, width):
@@ -41,8 +41,9 @@ def _best(fast_elements, width):
     return 2 * n**3 / (width * rl.io_lower_bound(n, n, n, fast_elements))
 
 
-def _square_tiles(m, n, k, b):
-    return rl.tiled_gemm(m, n, k, b).bytes_moved
+def _computed(m, n, k, b):
+    """FLOP of all tiles, padding included."""
+    return 2 * k * b * b * rl.tile_count(m, n, b)
 
 
 def _panels(tile):
@@ -87,27 +88,35 @@ def _narrowest(tile_m, element_bytes, ridge_point):
     return float(smallest_whole(reaches)) if reaches(2**30) else math.inf
 
 
-def _largest(fast_bytes, depth, element_bytes):
-    return (
-        smallest_whole(
-            lambda b: (
-                rl.tile_memory(b, PRECISION_OF_WIDTH[element_bytes], tile_k=depth) > fast_bytes
-            )
-        )
-        - 1
-    )
+def _largest(fast_bytes, depth, element_bytes, buffers=2):
+    precision = PRECISION_OF_WIDTH[element_bytes]
+
+    def is_over(b):
+        return rl.tile_memory(b, precision, tile_k=depth, buffers=buffers) > fast_bytes
+
+    return smallest_whole(is_over) - 1
 
 
-def _fastest(m, n, k, element_bytes, tiles, peak, bandwidth, units, waste=True):
+def _at_once(tile_m, tile_n, depth, s, registers, fast, sums=True, panels=True, buffers=2):
+    """Tiles in flight on one SM; without `sums` or `panels` these cost nothing."""
+    precision, tile = PRECISION_OF_WIDTH[s], (tile_m, tile_n)
+    sum_bytes = 4 * tile_m * tile_n
+    whole = rl.tile_memory(tile, precision, tile_k=depth, buffers=buffers)
+    room_for = []
+    if sums:
+        room_for.append(registers // sum_bytes)
+    if panels:
+        room_for.append(fast // (whole - sum_bytes))
+    return int(min(room_for))
+
+
+def _fastest(m, n, k, element_bytes, tiles, peak, bandwidth, units, edges=True, waves=True):
     def time(tile):
         limit = rl.Bound(
             rl.tiled_gemm(m, n, k, tile, PRECISION_OF_WIDTH[element_bytes]), peak, bandwidth
         )
-        useful = (
-            rl.tile_efficiency(m, n, tile) * rl.wave_efficiency(rl.tile_count(m, n, tile), units)
-            if waste
-            else 1
-        )
+        useful = rl.tile_efficiency(m, n, tile) if edges else 1
+        useful *= rl.wave_efficiency(rl.tile_count(m, n, tile), units) if waves else 1
         return max(limit.memory_time, limit.compute_time / useful)
 
     return min(map(time, tiles))
@@ -140,17 +149,19 @@ QUESTIONS = [
         reference=lambda: _best(rl.machine("T4").capacity("shared memory") / 4, 4),
         slips=[
             ("elements-not-bytes", lambda: _best(rl.machine("T4").capacity("shared memory"), 4)),
+            ("forgot-width", lambda: _best(rl.machine("T4").capacity("shared memory") / 4, 1)),
         ],
         hint="the square root of S over s, and S counts elements.",
     ),
     NumberQuestion(
         "tiling.useful",
-        "A 1100 x 1100 product runs in 128 x 128 tiles on an A100 (108 SMs). What share of its "
-        "multiply-adds is useful?",
+        "A 1100 x 1100 product runs in 128 x 128 tiles on an A100 (108 SMs). What share of the "
+        "peak can it reach at best, edges and waves counted?",
         unit="%",
         reference=_useful,
         slips=[
             ("forgot-waves", lambda: _useful(waves=False)),
+            ("forgot-edges", lambda: _useful(edges=False)),
         ],
         hint="two shares multiply: the area inside C, and the busy SMs of the waves.",
     ),
@@ -160,7 +171,8 @@ QUESTIONS = [
         choices=tuple(_LEAST),
         reference=lambda: next(c for c, right in _LEAST.items() if right),
         slips=[
-            ("no-reuse-is-best", lambda: next(iter(_LEAST))),
+            ("no-reuse-is-best", lambda: "yes, tiles add reuse"),
+            ("no-reuse-is-best", lambda: "only with a large cache"),
         ],
         hint="Read once, written once: no schedule moves less.",
     ),
@@ -175,23 +187,26 @@ QUESTIONS = [
     ),
     FunctionQuestion(
         "tiling.function",
-        "Write a function of m, n, k, b that gives the bytes moved by b x b tiles in fp32, C and "
-        "ragged edges counted.",
-        reference=_square_tiles,
+        "Write a function of m, n, k, b: the FLOP that are computed when C[m, n] is covered by "
+        "whole b x b tiles, what hangs over the edges included.",
+        reference=_computed,
         tolerance=1e-6,
-        inputs=lambda: [(100, 90, 70, 16), (257, 257, 64, 128), (4096, 4096, 4096, 128)],
+        inputs=lambda: [(100, 90, 70, 16), (257, 257, 64, 128), (4096, 4096, 4096, 240)],
         slips=[
-            ("forgot-c", lambda m, n, k, b: _square_tiles(m, n, k, b) - 4 * m * n),
-            ("elements-not-bytes", lambda m, n, k, b: _square_tiles(m, n, k, b) / 4),
-            ("ragged-edge", lambda m, n, k, b: 4 * (2 * m * n * k / b + m * n)),
+            ("forgot-edges", lambda m, n, k, b: 2 * m * n * k),
+            ("mac-is-flop", lambda m, n, k, b: _computed(m, n, k, b) / 2),
         ],
-        hint="A is read ceil(n/b) times, B ceil(m/b) times.",
+        hint="so many whole tiles, each of b x b sums that are k multiply-adds long.",
     ),
     NumberQuestion(
         "tiling.x-rectangle",
         "Tiles of 64 x 256 keep as many sums as tiles of 128 x 128. How many times the traffic of "
         "A and B do they cause?",
         reference=lambda: _panels((64, 256)) / _panels(128),
+        slips=[
+            ("area-for-perimeter", lambda: 64 * 256 / 128**2),
+            ("upside-down", lambda: _panels(128) / _panels((64, 256))),
+        ],
         hint="work goes with the area, traffic with the perimeter.",
         counts="times",
     ),
@@ -238,6 +253,7 @@ QUESTIONS = [
         reference=_filled,
         slips=[
             ("ragged-edge", lambda: _filled(3000 / 128 * 3000 / 256)),
+            ("edges-for-waves", lambda: 100 * rl.tile_efficiency(3000, 3000, (128, 256))),
         ],
         hint="24 rows of tiles, 12 in each; then count the waves.",
     ),
@@ -248,6 +264,10 @@ QUESTIONS = [
         "half, or the same?",
         reference=_larger,
         choices=("a third less", "half", "the same"),
+        slips=[
+            ("not-the-limit", lambda: "a third less"),
+            ("not-the-limit", lambda: "half"),
+        ],
         hint="nobody waits for traffic any more, so less of it buys nothing.",
     ),
     FunctionQuestion(
@@ -278,6 +298,10 @@ QUESTIONS = [
         reference=_narrowest,
         tolerance=1e-9,
         inputs=lambda: [(32, 4, 10), (200, 2, 150), (20, 4, 10)],
+        slips=[
+            ("round-up", lambda *given: max(1.0, _narrowest(*given) - 1)),
+            ("square-for-rectangle", lambda tile_m, s, ridge: math.ceil(ridge * s)),
+        ],
         hint=(
             "set 2 tile_m tile_n / (s (tile_m + tile_n)) equal to the ridge point and solve; mind "
             "the sign of what you divide by."
@@ -290,9 +314,31 @@ QUESTIONS = [
         reference=_largest,
         tolerance=1e-9,
         inputs=lambda: [(228 * 1024, 32, 2), (98304, 32, 2), (10, 1, 2)],
+        slips=[
+            ("forgot-panels", lambda fast, depth, s: math.floor(math.sqrt(fast / 4))),
+            ("one-buffer", lambda fast, depth, s: _largest(fast, depth, s, buffers=1)),
+        ],
         hint=(
             "4 b² byte of sums, and four panels of b x depth numbers; a tile that just fits, fits."
         ),
+    ),
+    FunctionQuestion(
+        "tiling.x-at-once",
+        "A function: how many tiles fit into one SM at one time, their sums in its registers and "
+        "two panels each of A and of B in its fast memory.",
+        reference=_at_once,
+        tolerance=1e-9,
+        inputs=lambda: [
+            (128, 256, 64, 2, 262144, 233472),
+            (128, 128, 32, 4, 262144, 233472),
+            (256, 256, 64, 2, 131072, 233472),
+        ],
+        slips=[
+            ("other-memory", lambda *given: _at_once(*given, panels=False)),
+            ("other-memory", lambda *given: _at_once(*given, sums=False)),
+            ("one-buffer", lambda *given: _at_once(*given, buffers=1)),
+        ],
+        hint="so many tiles as the scarcer of the two memories has room for.",
     ),
     FunctionQuestion(
         "tiling.x-fastest",
@@ -302,6 +348,10 @@ QUESTIONS = [
         inputs=lambda: [
             (4096, 4096, 4096, 4, [[128, 128], [240, 240]], 20e12, 2e12, 132),
             (1000, 300, 5000, 2, [[64, 64], [128, 256], [256, 128]], 300e12, 2e12, 108),
+        ],
+        slips=[
+            ("forgot-edges", lambda *given: _fastest(*given, edges=False)),
+            ("forgot-waves", lambda *given: _fastest(*given, waves=False)),
         ],
         hint=(
             "for each tile the longer of two times; an SM without a tile and a tile's part "
