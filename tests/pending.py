@@ -20,7 +20,6 @@ FEW_SLIPS = {
     "roofline.x-overlap",
     "roofline.x-slowest",
     "roofline.x-unnoticed",
-    "caches.x-misses",
     "chains.right-flops",
     "chains.across",
     "chains.best",
