@@ -125,7 +125,6 @@ EXERCISES = {
     "timed": {
         "arithmetic_intensity",
         "roofline",
-        "tiling",
         "chain_ordering",
         "peaks",
         "measured",
@@ -136,7 +135,6 @@ EXERCISES = {
     "led_on": {
         "arithmetic_intensity",
         "roofline",
-        "tiling",
         "chain_ordering",
         "peaks",
         "measured",
