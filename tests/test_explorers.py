@@ -404,6 +404,15 @@ def test_groups_that_lie_on_one_another_share_a_label(model, batch):
     )
 
 
+@pytest.mark.parametrize(("model", "batch"), [("llama-3.1-405b", 1), ("llama-3-70b", 128)])
+def test_a_model_that_does_not_fit_says_how_many_chips_hold_it(model, batch):
+    room, held = rl.machine("H200 SXM").capacity(), rl.transformer(model)
+    needed = held.weight_bytes("bf16") + held.kv_bytes(batch, 4096, "bf16")
+    chips = next(n for n in range(1, 100) if n * room >= needed)
+    readout = rl.DecodeExplorer(model, "H200 SXM", batch=batch).readout
+    assert chips > 1 and readout.endswith(f"150 GB; {chips} chips for the memory alone.")
+
+
 def test_many_names_or_long_ones_are_a_list_and_few_are_buttons():
     explorer = rl.MeasuredExplorer()
     pickers = {

@@ -27,7 +27,7 @@ from roofline_lib.explorers.stage import Axes
 from roofline_lib.machines import Machine
 from roofline_lib.model import Bound, Work, bound, time_in_sequence
 from roofline_lib.precisions import SERVED
-from roofline_lib.quantities import quantity, significant
+from roofline_lib.quantities import plural, quantity, significant
 from roofline_lib.style import COMPUTE, INK, MEMORY, ROOM
 from roofline_lib.transformer import Transformer
 
@@ -266,8 +266,13 @@ def _room(stored: tuple[float, float], machine: Machine) -> str:
     if "DRAM" not in machine.capacities:
         return f"{said}."
     room = machine.capacity()
-    fits = "they fit" if sum(stored) <= room else "more than fits"
-    return f"{said}: {fits} into {quantity(room, 'byte')}."
+    if sum(stored) <= room:
+        return f"{said}: they fit into {quantity(room, 'byte')}."
+    chips = int(-(-sum(stored) // room))
+    return (
+        f"{said}: more than fits into {quantity(room, 'byte')}; "
+        f"{plural(chips, 'chip')} for the memory alone."
+    )
 
 
 def alt(found: Figures) -> str:
