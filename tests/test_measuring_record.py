@@ -93,3 +93,14 @@ def test_the_median_of_counts_is_taken_counter_by_counter():
     repeats = (Counts(1.0, dram_read=2.0), Counts(9.0, dram_read=8.0), Counts(2.0, dram_read=3.0))
     row = Traffic("naive", "fp32", 8, None, "past L1", "strided", "f", repeats)
     assert row.median == Counts(2.0, dram_read=3.0)
+
+
+def test_find_gives_the_one_point_and_refuses_none_and_several():
+    record = load("h200_a1")
+    point = record.find("gemm_n", "bf16", n=4096)
+    assert (point.shape.m, point.precision) == (4096, "bf16")
+    assert record.find("chain_order", label="A(Bc)").label == "A(Bc)"
+    with pytest.raises(ValueError, match="gemm_n, bf16, n=4097 fit 0"):
+        record.find("gemm_n", "bf16", n=4097)
+    with pytest.raises(ValueError, match="gemm_n, n=4096 fit 5"):
+        record.find("gemm_n", n=4096)

@@ -68,7 +68,12 @@ def test_a_quick_run_gives_a_valid_record_with_a_verdict_on_each_point(
         *BANDWIDTH_FAMILIES,
         *PRODUCT_FAMILIES,
         "chain_order",
+        "chain_width",
     }
+    rows = [p.shape.m for p in record.select("gemm_m", precision="fp32")]
+    assert record.points[0].family == "gemm_m" and len(rows) >= 8 and rows == sorted(rows)
+    an_update = record.find("chain_width").seconds / record.find("chain_width").shape.steps
+    assert an_update > 1 / 6e9  # no addition takes less than a cycle
     assert {p.precision for p in record.select(*PRODUCT_FAMILIES)} == {"fp64", "fp32"}
     said = capsys.readouterr().out
     assert "fp16" in said and any("fp16" in missing.what for missing in record.absent)

@@ -30,6 +30,7 @@ KINDS = {
     "gemm_n": "product, n = m = k",
     "gemm_m": "product over m",
     "steady": "one product, 8 s",
+    "cold": "one product after a rest",
     "chain_width": "multiply-add chains",
     "chain_order": "product of three",
 } | dict.fromkeys(BANDWIDTH_FAMILIES, "stream")
@@ -353,7 +354,7 @@ def spread(gpus):
         same = record.chip.card == first[1].chip.card
         which = "same card" if same else "other card"
         for family in KINDS:
-            keys = [key for key in times[name] if key[0] == family]
+            keys = [key for key in times[name] if key[0] == family and key in times[first[0]]]
             if keys:
                 apart = np.abs([times[name][key] / times[first[0]][key] - 1 for key in keys])
                 shares = [f"{100 * q:.2f} %" for q in np.quantile(apart, [0.5, 0.9, 1])]
@@ -364,8 +365,8 @@ def spread(gpus):
 
 Difference of the median times against record {first[0]}, point by point. Within one run the
 quartiles of a point's repeats lie {100 * np.median(within):.2f} % apart (median over all points),
-at most {100 * np.quantile(within, 0.9):.2f} % for nine points in ten. The three runs were made on
-one day, on two cards of two machines.
+at most {100 * np.quantile(within, 0.9):.2f} % for nine points in ten. The {len(gpus)} runs were made on
+one day, on {len({record.chip.card for record in gpus.values()})} cards.
 
 {table(["against it", "family", "points", "median", "9 in 10 within", "largest"], lines)}"""
 
@@ -441,7 +442,8 @@ between L2 and the multiprocessors.** Through L1 it is {min(near):.3f} to {max(n
 that share a multiprocessor find each other's rows. The slices read {min(slices):.3f} to
 {max(slices):.3f} of it: fewer bytes leave the slices than arrive. Our reading is that one read
 answers several multiprocessors that ask for the same sector at about the same time; the counters
-show the difference, not its cause. For library kernels the tile is the one in the kernel's name.
+show the difference, not its cause. Nsight Compute's guide names a unit that would do it, the L2
+request coalescer (lrc); its counters, which were not read here, would test it. For library kernels the tile is the one in the kernel's name.
 For naive kernels the model is 2s bytes for each multiply-add, nothing kept.
 
 {table([*head, "crossbar", "slices", "DRAM", "model / DRAM"], lines)}"""

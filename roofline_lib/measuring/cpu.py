@@ -1,9 +1,10 @@
-"""What this CPU keeps up, with numpy alone: bandwidth over sizes, matrix products over shapes, and
-one chain in both orders.
+"""What this CPU keeps up, with numpy alone: matrix products over shapes, bandwidth over sizes, one
+chain of matrices in both orders, and one chain of additions.
 
 Small arrays show the cost of a call from Python (about a microsecond), not their cache. fp16 is
 left out: numpy has no half-precision BLAS and converts element by element, which measures the
-conversion, not the machine.
+conversion, not the machine. np.add.accumulate is a chain in which every addition waits for the one
+before it, as an elementwise pass is not.
 """
 
 import os
@@ -20,6 +21,7 @@ from roofline_lib.chains import chain_cost
 from roofline_lib.measuring.jobs import Job, Pace, Setup, settle
 from roofline_lib.measuring.record import (
     Absent,
+    ChainsShape,
     Chip,
     OrderShape,
     Point,
@@ -60,10 +62,7 @@ def prepare(threads: int, quick: bool, repeats: int, model: Transformer | None =
         else _model_jobs(model, quick, threads, repeats),
         absent=()
         if model
-        else (
-            Absent("gemm fp16", "numpy has no half-precision BLAS; it would time conversions"),
-            Absent("chain_width", "a dependent chain cannot be written in numpy"),
-        ),
+        else (Absent("gemm fp16", "numpy has no half-precision BLAS; it would time conversions"),),
     )
 
 
@@ -100,11 +99,12 @@ def _pin(threads):
 
 
 def _jobs(quick, threads, repeats):
-    """All jobs of a run, smallest first. `quick` thins the sizes and shortens the blocks."""
+    """All jobs of a run: products over m, over n = m = k, streams, chains, each smallest first.
+    `quick` thins the sizes and shortens the blocks."""
     last_level = max(_caches(threads).values(), default=32 << 20)
     if quick:
         pace, largest, step = Pace(0.01, 0.03, repeats), 4 * last_level, 3
-        side, rows, cubes = 1024, (1, 8, 64, 512), (32, 128, 512, 1024)
+        side, rows, cubes = 1024, ROWS[:-1], (32, 128, 512, 1024)
     else:
         pace, largest, step = Pace(0.05, 0.1, repeats), 16 * last_level, 1
         side, rows, cubes = 2048, ROWS, CUBES
@@ -114,21 +114,22 @@ def _jobs(quick, threads, repeats):
         for family in STREAMS
         for size in (*sizes, largest)
     ]
-    shapes = [("gemm_n", ProductShape(n, n, n)) for n in cubes]
-    shapes += [("gemm_m", ProductShape(m, side, side)) for m in rows]
+    shapes = [("gemm_m", ProductShape(m, side, side)) for m in rows]
+    shapes += [("gemm_n", ProductShape(n, n, n)) for n in cubes]
     products = [
         Job(
             f"{family} {precision} {(shape.m, shape.n, shape.k)}",
             partial(_product, family, precision, shape, last_level, pace),
         )
-        for precision in TYPES
         for family, shape in shapes
+        for precision in TYPES
     ]
     chains = [
         Job(f"chain {label}", partial(_chain, label, order, pace))
         for label, order in CHAIN_ORDERS.items()
     ]
-    return [*streams, *products, *chains]
+    dependent = Job("chain_width 1", partial(_dependent, pace))
+    return [*products, *streams, *chains, dependent]
 
 
 def _model_jobs(model, quick, threads, repeats):
@@ -155,8 +156,7 @@ def _stream(family, size, threads, pace):
     arrays, moved, flops = STREAMS[family]
     parts = 1 if family == "read" else threads
     n = max(1, int(size) // (8 * arrays * parts))
-    rng = np.random.default_rng(1)
-    slices = [[rng.standard_normal(n) for _ in range(arrays)] for _ in range(parts)]
+    slices = [[_filled(n, np.float64) for _ in range(arrays)] for _ in range(parts)]
     with ThreadPoolExecutor(parts) as pool:
 
         def run(count):
@@ -174,6 +174,13 @@ def _stream(family, size, threads, pace):
         working_set=8 * arrays * elements,
         timing=timing,
     )
+
+
+def _filled(shape, kind):
+    """An array of its own memory, full of the same million random numbers over and over: to draw a
+    gigabyte would take longer than to time it."""
+    drawn = np.random.default_rng(1).standard_normal(2**20).astype(kind)
+    return np.resize(drawn, shape)
 
 
 def _repeat(one_pass, arrays, count):
@@ -200,11 +207,7 @@ def _product(family, precision, shape, last_level, pace):
     m, n, k = shape.m, shape.n, shape.k
     work = gemm(m, n, k, precision)
     sets = int(np.clip(np.ceil(2 * last_level / work.bytes_moved), 1, 4096))
-    rng = np.random.default_rng(2)
-    a, b, c = (
-        rng.standard_normal((sets, *size), np.float32).astype(TYPES[precision], copy=False)
-        for size in ((m, k), (k, n), (m, n))
-    )
+    a, b, c = (_filled((sets, *size), TYPES[precision]) for size in ((m, k), (k, n), (m, n)))
     turns = cycle(zip(a, b, c, strict=True))
 
     def run(count):
@@ -219,6 +222,28 @@ def _product(family, precision, shape, last_level, pace):
         shape=shape,
         work=work,
         working_set=sets * work.bytes_moved,
+        timing=_timed(run, pace),
+    )
+
+
+def _dependent(pace):
+    """A running sum in double precision: each addition needs the one before it. The time of one
+    update is that of an addition, and of whatever carries its sum to the next."""
+    steps = 1024  # 8 KB in, 8 KB out: they stay in L1
+    x, sums = np.random.default_rng(4).standard_normal(steps), np.empty(steps)
+
+    def run(count):
+        start = time.perf_counter()
+        for _ in range(count):
+            np.add.accumulate(x, out=sums)
+        return time.perf_counter() - start
+
+    return Point(
+        family="chain_width",
+        precision="fp64",
+        shape=ChainsShape(1, 1, 1, steps),
+        work=Work(float(steps), 16.0 * steps),
+        working_set=16.0 * steps,
         timing=_timed(run, pace),
     )
 

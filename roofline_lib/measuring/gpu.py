@@ -255,7 +255,7 @@ class Bench:
         while time.monotonic() - start < duration:
             seconds.append(run(1))
         if self.sampler:
-            self.sampler.keep(start - 0.5, start + 1.5)
+            self.sampler.keep(start - 0.1, start + 0.4)
         return self.timed_point("cold", "bf16", shape, work, work.bytes_moved, seconds, start, data)
 
     def chains(self, grid, width):

@@ -360,6 +360,28 @@ class Record:
             if point.family in families and precision in (None, point.precision)
         ]
 
+    def find(
+        self, family: str, precision: str | None = None, label: str | None = None, **sizes: int
+    ) -> Point:
+        """The one point of this family, in this precision, with this label and these sizes of its
+        shape (n=4096): what is not named may be anything. ValueError where there is none, and where
+        there are several."""
+        found = [
+            point
+            for point in self.select(family, precision=precision)
+            if label in (None, point.label) and sizes.items() <= point.shape.sizes.items()
+        ]
+        if len(found) != 1:
+            wanted = ", ".join(
+                [str(word) for word in (family, precision, label) if word]
+                + [f"{name}={size}" for name, size in sizes.items()]
+            )
+            raise ValueError(
+                f"family, precision, label and sizes must fit one point; {wanted} fit {len(found)} "
+                f"of the {len(self.points)} of {self.chip.name}"
+            )
+        return found[0]
+
 
 def recorded() -> list[str]:
     """The names of the records that ship with the course."""
