@@ -61,13 +61,25 @@ def test_the_explorer_shows_the_records_own_point_and_its_factors(family, m):
         precision="bf16",
         m=m,
     )
-    (filled,) = [mark for mark in explorer.now.marks if isinstance(mark, marks.Point) and mark.bold]
+    bold = [mark for mark in explorer.now.marks if isinstance(mark, marks.Point) and mark.bold]
+    share, filled = sorted(bold, key=lambda mark: mark.panel)
+    assert (share.x, share.y) == (m, pytest.approx(efficiency(p, SHEET)))
     assert filled.y == p.performance and filled.x == p.work.intensity
     *factors, share = [mark.parts[0] for mark in explorer.now.marks if isinstance(mark, marks.Bar)]
     assert np.prod(factors) == pytest.approx(share) == pytest.approx(efficiency(p, SHEET))
     assert rl.quantity(p.performance, "FLOP/s") in explorer.readout and (
         "power limit" in explorer.readout
     ) == (p.power_capped > 0.5)
+
+
+@pytest.mark.parametrize(("family", "m"), [("gemm_m", 1), ("gemm_m", 1024), ("gemm_n", 64)])
+def test_the_gap_is_as_long_as_what_the_roof_and_the_point_are_apart(family, m):
+    scene = rl.MeasuredExplorer("h200_a1", "bf16", family, m).now
+    (gap,) = [mark for mark in scene.marks if isinstance(mark, marks.Gap)]
+    p = load("h200_a1").find(family, "bf16", m=m)
+    assert (gap.panel, gap.high) == (0, 1) and gap.low == pytest.approx(efficiency(p, SHEET))
+    # on an axis that starts at nothing, a fifth that is missing is a fifth of its height
+    assert scene.axes[0].ylim[0] == 0 and not scene.axes[0].ylog
 
 
 def test_the_explorer_takes_a_record_of_ones_own_and_says_what_it_does_not_know():

@@ -365,8 +365,8 @@ def spread(gpus):
 
 Difference of the median times against record {first[0]}, point by point. Within one run the
 quartiles of a point's repeats lie {100 * np.median(within):.2f} % apart (median over all points),
-at most {100 * np.quantile(within, 0.9):.2f} % for nine points in ten. The {len(gpus)} runs were made on
-one day, on {len({record.chip.card for record in gpus.values()})} cards.
+at most {100 * np.quantile(within, 0.9):.2f} % for nine points in ten. The {len(gpus)} runs were made
+on one day, on {len({record.chip.card for record in gpus.values()})} cards.
 
 {table(["against it", "family", "points", "median", "9 in 10 within", "largest"], lines)}"""
 
@@ -443,7 +443,8 @@ that share a multiprocessor find each other's rows. The slices read {min(slices)
 {max(slices):.3f} of it: fewer bytes leave the slices than arrive. Our reading is that one read
 answers several multiprocessors that ask for the same sector at about the same time; the counters
 show the difference, not its cause. Nsight Compute's guide names a unit that would do it, the L2
-request coalescer (lrc); its counters, which were not read here, would test it. For library kernels the tile is the one in the kernel's name.
+request coalescer (lrc); its counters, which were not read here, would test it. For library kernels
+the tile is the one in the kernel's name.
 For naive kernels the model is 2s bytes for each multiply-add, nothing kept.
 
 {table([*head, "crossbar", "slices", "DRAM", "model / DRAM"], lines)}"""

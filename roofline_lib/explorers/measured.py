@@ -1,14 +1,14 @@
-"""Lesson 8: measured matrix products under the sheet's roof and the sustained one, and what
-explains the gap of one of them."""
+"""Measured matrix products: the share of attainable that each reaches, where it stands under the
+sheet's roof and the sustained one, and what explains the gap of one of them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from roofline_lib.explorers.base import Explorer
 from roofline_lib.explorers.controls import Choice, NamedChoice, Number
-from roofline_lib.explorers.marks import Bar, Gap, Mark, Point
+from roofline_lib.explorers.marks import Bar, Gap, Line, Mark, Point
 from roofline_lib.explorers.scenes import Scene, dashed, percent, roofline, roofline_axes
 from roofline_lib.explorers.stage import Axes
 from roofline_lib.machines import Machine
@@ -29,6 +29,8 @@ _NAMES = {
     "latency": "time not spent waiting",
     "rest": "all the rest",
 }
+# (left, top, width, height) of the two panels, in pixels
+_LEFT, _RIGHT = (74, 14, 250, 318), (404, 14, 220, 318)
 _LADDER = [1, *(mantissa << shift for shift in range(13) for mantissa in (2, 3)), 16384]
 
 
@@ -51,8 +53,9 @@ class RecordChoice(NamedChoice):
 
 
 class MeasuredExplorer(Explorer):
-    """The recorded products of one machine: what the model allows (hollow), what was measured
-    (filled), and the factors between the two.
+    """The recorded products of one machine: the share of attainable that each reaches, over its
+    size; what the model allows (hollow) and what was measured (filled) on the roofline; and the
+    factors between the two.
 
     `record` is the name of a record, the path of one (.json), or a Record such as `measure()`
     gives; `precision` one that it has; `family` is "gemm_m" (over m, one layer) or "gemm_n" (over
@@ -86,7 +89,7 @@ class MeasuredExplorer(Explorer):
             return _nothing(record, precision)
         found = figures(record, precision, timed, m)
         axes = axes_for(found)
-        return Scene((axes,), marks(found, axes), sentences(found), alt(found), 520)
+        return Scene(axes, marks(found, axes), sentences(found), alt(found), 520)
 
 
 def _recorded_precisions(records: Iterable[Record]) -> list[str]:
@@ -97,12 +100,13 @@ def _recorded_precisions(records: Iterable[Record]) -> list[str]:
 
 @dataclass(frozen=True)
 class Product:
-    """One timed product: where it lies (FLOP/byte), what the roof allows and what was measured, in
-    FLOP/s."""
+    """One timed product: where it lies (FLOP/byte), what the nominal and the sustained roof allow
+    and what was measured, in FLOP/s."""
 
     timed: Timed
     intensity: float
     allowed: float
+    kept_up: float
     measured: float
 
     @property
@@ -149,6 +153,7 @@ def figures(record: Record, precision: str, timed: list[Timed], asked: int) -> F
             point,
             point.work.intensity,
             bound(point.work, nominal, precision).attainable_performance,
+            bound(point.work, sustained, precision).attainable_performance,
             point.performance,
         )
         for point in timed
@@ -161,39 +166,56 @@ def figures(record: Record, precision: str, timed: list[Timed], asked: int) -> F
     )
 
 
-def axes_for(found: Figures) -> Axes:
+def axes_for(found: Figures) -> tuple[Axes, Axes]:
+    """The share of attainable over size, and the roofline."""
+    sizes = [product.size for product in found.products]
+    most = max(product.of_allowed for product in found.products)
+    shares = Axes(
+        (min(sizes) / 1.5, max(sizes) * 1.5),
+        (0.0, 1.1 * max(1.0, most)),
+        found.shown.side,
+        "share of attainable",
+        _LEFT,
+        ylog=False,
+    )
     slowest = min(product.measured for product in found.products)
-    return roofline_axes(
+    roof = roofline_axes(
         [product.intensity for product in found.products],
         [2 * found.nominal.peak(found.precision), slowest / 2],
     )
+    return shares, replace(roof, rect=_RIGHT)
 
 
-def marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
+def marks(found: Figures, axes: tuple[Axes, Axes]) -> tuple[Mark, ...]:
+    return (*_share_marks(found, axes[0]), *_roofline_marks(found, axes[1]), *_bars(found))
+
+
+def _share_marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
+    """What the model allows is 1; the distance down to a point is the gap."""
+    shown = found.shown
+    sizes = tuple(product.size for product in found.products)
+    kept_up = tuple(product.kept_up / product.allowed for product in found.products)
+    return (
+        Line(axes.xlim, (1.0, 1.0), COMPUTE, "what the model allows", 3),
+        dashed(sizes, kept_up, FAINT, "roof kept up"),
+        *(Point(p.size, p.of_allowed, "", FAINT, radius=4) for p in found.products),
+        Gap(shown.size, *sorted((shown.of_allowed, 1.0)), ""),
+        Point(shown.size, shown.of_allowed, percent(shown.of_allowed), INK, bold=True),
+    )
+
+
+def _roofline_marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
     peak, bandwidth = found.nominal.peak(found.precision), found.nominal.bandwidth()
     shown = found.shown
-    return (
+    drawn = (
         *roofline(axes, peak, bandwidth, found.precision),
         *_sustained_marks(found, axes),
-        *(
-            Point(product.intensity, product.allowed, "", FAINT, hollow=True, radius=4)
-            for product in found.products
-        ),
-        *(
-            Point(product.intensity, product.measured, "", FAINT, radius=4)
-            for product in found.products
-        ),
-        Gap(shown.intensity, *sorted((shown.measured, shown.allowed)), percent(shown.of_allowed)),
+        *(Point(p.intensity, p.allowed, "", FAINT, hollow=True, radius=4) for p in found.products),
+        *(Point(p.intensity, p.measured, "", FAINT, radius=4) for p in found.products),
         Point(shown.intensity, shown.allowed, "", INK, hollow=True),
-        Point(
-            shown.intensity,
-            shown.measured,
-            f"measured, {shown.side} = {shown.size}",
-            INK,
-            bold=True,
-        ),
-        *_bars(found),
+        Point(shown.intensity, shown.measured, f"{shown.side} = {shown.size}", INK, bold=True),
     )
+    return tuple(replace(mark, panel=1) for mark in drawn)
 
 
 def _sustained_marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
@@ -202,7 +224,7 @@ def _sustained_marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
     (left, right), ridge = axes.xlim, found.sustained.ridge_point(found.precision)
     return (
         dashed((left, ridge), (bandwidth * left, bandwidth * ridge), MEMORY),
-        dashed((ridge, right), (peak, peak), COMPUTE, f"kept up {quantity(peak, 'FLOP/s')}"),
+        dashed((ridge, right), (peak, peak), COMPUTE),
     )
 
 
@@ -256,9 +278,10 @@ def _measured(found: Figures) -> list[str]:
 
 def alt(found: Figures) -> str:
     return (
-        f"Roofline of {found.nominal.name} in {found.precision} with its sustained roof dashed "
-        f"below it; {len(found.products)} products, each as the model allows it (hollow) and as "
-        "measured (filled). Under it a bar for each factor of the gap."
+        f"On the left the share of attainable that {len(found.products)} products reach, over "
+        f"{found.shown.side}; on the right the roofline of {found.nominal.name} in "
+        f"{found.precision}, its sustained roof dashed below it, each product as the model allows "
+        "it (hollow) and as measured (filled). Under them a bar for each factor of the gap."
     )
 
 
