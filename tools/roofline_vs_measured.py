@@ -365,8 +365,8 @@ def spread(gpus):
 
 Difference of the median times against record {first[0]}, point by point. Within one run the
 quartiles of a point's repeats lie {100 * np.median(within):.2f} % apart (median over all points),
-at most {100 * np.quantile(within, 0.9):.2f} % for nine points in ten. The {len(gpus)} runs were made
-on one day, on {len({record.chip.card for record in gpus.values()})} cards.
+at most {100 * np.quantile(within, 0.9):.2f} % for nine points in ten. The {len(gpus)} runs were
+made on one day, on {len({record.chip.card for record in gpus.values()})} cards.
 
 {table(["against it", "family", "points", "median", "9 in 10 within", "largest"], lines)}"""
 
