@@ -85,9 +85,6 @@ FEW_SLIPS = {
 # lessons that do not keep a rule of tools/notebook_rules.py yet
 LESSONS = {
     "used": {
-        "start_here",
-        "arithmetic_intensity",
-        "roofline",
         "caches",
         "chain_ordering",
         "peaks",
@@ -96,16 +93,12 @@ LESSONS = {
         "numbers_that_lie",
     },
     "narrow": {
-        "arithmetic_intensity",
-        "roofline",
         "caches",
         "chain_ordering",
         "measured",
         "training_step",
     },
     "short": {
-        "arithmetic_intensity",
-        "roofline",
         "chain_ordering",
         "peaks",
         "measured",
@@ -113,8 +106,6 @@ LESSONS = {
         "numbers_that_lie",
     },
     "described": {
-        "arithmetic_intensity",
-        "roofline",
         "measured",
         "numbers_that_lie",
     },
