@@ -215,7 +215,7 @@ def marks(found: Figures) -> tuple[Mark, ...]:
         *(_nominal_marks(found) if found.nominal else ()),
         *(_measured_marks(found) if found.measured else ()),
         Drop(clock, counted, ""),
-        Point(clock, counted, quantity(counted, "FLOP/s", 4), INK, bold=True),
+        Point(clock, counted, f"counted {_level(counted)}", INK, bold=True),
         Listing(tuple(_listing(found.machine, found.peak))),
     )
 
@@ -235,16 +235,21 @@ def _high_up(found: Figures, value: float, words: str) -> str:
     return words if value > found.top / 20 else ""
 
 
+def _level(value: float) -> str:
+    """A height of the axis (FLOP/s) as the axis writes it: short enough to stand between lines."""
+    return quantity(value, "FLOP/s", 4).removesuffix("FLOP/s")
+
+
 def _nominal_marks(found: Figures) -> tuple[Mark, ...]:
     nominal = found.nominal
-    label = _high_up(found, nominal, f"nominal {quantity(nominal, 'FLOP/s', 4)}")
+    label = _high_up(found, nominal, f"nominal {_level(nominal)}")
     return (dashed(_CLOCKS, (nominal, nominal), COMPUTE, label),)
 
 
 def _measured_marks(found: Figures) -> tuple[Mark, ...]:
     measured, needed = found.measured, found.needed / _GIGA
     color = OVER if found.beats_its_peak else ROOM
-    label = _high_up(found, measured, f"measured {quantity(measured, 'FLOP/s', 4)}")
+    label = _high_up(found, measured, f"measured {_level(measured)}")
     found_marks = [
         Line(_CLOCKS, (measured, measured), color, label, 2),
         Gap(
