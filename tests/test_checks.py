@@ -647,7 +647,7 @@ EDGES = asks(lambda: rl.tile_count(257, 257, 128), ragged_edge=lambda: (257 / 12
         (CLOSE, 101.2, "?"),
         (QUESTIONS["intensity.add-fp16"], 0.17, "rounding"),
         (QUESTIONS["intensity.add-fp16"], 0.172, "?"),
-        (QUESTIONS["lies.l4"], 58, "?"),
+        (QUESTIONS["lies.l4"], 58, "true-not-claimed"),
         (QUESTIONS["roofline.critical-size"], 459, "round-up"),
         (QUESTIONS["roofline.critical-size"], 458, "?"),
         (QUESTIONS["roofline.critical-size"], 461, "?"),

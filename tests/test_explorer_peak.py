@@ -44,9 +44,7 @@ def agrees(explorer, sparse=False):
     per_lane, measured = now["flops_per_lane"] * (2 if sparse else 1), now["measured"]
     counted = rl.peak_flops(now["units"], now["lanes"], now["clock"], per_lane)
     spot = next(
-        point
-        for point in marks(explorer, Point)
-        if point.label == f"counted {level(counted)}"
+        point for point in marks(explorer, Point) if point.label == f"counted {level(counted)}"
     )
     assert (spot.x, spot.y) == (
         now["clock"] / 1e9,

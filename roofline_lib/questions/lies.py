@@ -2,6 +2,7 @@
 their inputs."""
 
 import math
+import re
 from itertools import product
 
 import roofline_lib as rl
@@ -21,9 +22,9 @@ def _slip_of(published, recomputed):
     ratio = max(published / recomputed, recomputed / published)
     factors = {
         "it is right": 1,
-        "two decimal steps for two binary ones": 1.024**2,
-        "a multiply-add counted once": 2,
-        "bits for bytes": 8,
+        "80 MiB printed as MB": 1.024**2,
+        "numbers counted, not bytes": 2,
+        "80 Mbit printed as MB": 8,
     }
     return next(name for name, factor in factors.items() if within(ratio, factor, 0.005))
 
@@ -43,13 +44,6 @@ def _that_follows():
         if within(published, recomputed, 0.005)
     )
     return right
-
-
-def _opt_cache(tokens):
-    """KV bytes of OPT-13B in fp16: 40 layers, 40 heads of 128."""
-    return tokens * rl.Transformer(
-        40, 5120, 40, 40, 128, 20480, 50272, gated=False
-    ).kv_bytes_per_token("fp16")
 
 
 def _early():
@@ -132,23 +126,16 @@ QUESTIONS = [
         ),
         choices=(
             "it is right",
-            "two decimal steps for two binary ones",
-            "a multiply-add counted once",
-            "bits for bytes",
+            "80 MiB printed as MB",
+            "numbers counted, not bytes",
+            "80 Mbit printed as MB",
         ),
-        hint="Two bytes a number; then look at the ratio.",
-    ),
-    NumberQuestion(
-        "lies.opt-cache",
-        "The paper on vLLM gives OPT-13B (40 layers, 40 heads of 128, fp16) 800 KB of KV cache a "
-        "token, and 1.6 GB for 2048 tokens. How many GB, of 1e9 byte, is the latter exactly?",
-        unit="GB",
-        reference=lambda: _opt_cache(2048),
-        tolerance=0.002,
         slips=[
-            ("elements-not-bytes", lambda: _opt_cache(2048) / rl.bytes_per_element("fp16")),
+            ("gib-for-gb", lambda: "it is right"),
+            ("elements-not-bytes", lambda: "numbers counted, not bytes"),
+            ("bits-for-bytes", lambda: "80 Mbit printed as MB"),
         ],
-        hint="a token leaves 2 x 40 x 40 x 128 numbers of 2 byte.",
+        hint="Two bytes a number; then look at the ratio.",
     ),
     NumberQuestion(
         "lies.mi355x",
@@ -158,6 +145,7 @@ QUESTIONS = [
         reference=lambda: 563 * _A100.peak("bf16") / _MI355X.peak("bf16"),
         slips=[
             ("sparse-peak", lambda: 563 * _A100.peak("bf16") / _MI355X.peak("bf16") / 2),
+            ("wrong-chip", lambda: 563 * _A100.peak("bf16") / rl.machine("MI300X").peak("bf16")),
         ],
         hint='rl.machine("MI355X").peak("bf16") is the dense one.',
     ),
@@ -167,6 +155,10 @@ QUESTIONS = [
         "2.04 GHz. For how many SMs did the site count?",
         reference=lambda: round(125.3e12 / rl.peak_flops(1, 512, 2.04e9)),
         tolerance=0.005,
+        slips=[
+            ("true-not-claimed", lambda: _L4.units),
+            ("mac-is-flop", lambda: round(125.3e12 / rl.peak_flops(1, 1024, 2.04e9))),
+        ],
         hint=f"The card has {_L4.units}.",
         counts="SMs",
     ),
@@ -178,6 +170,11 @@ QUESTIONS = [
         "Which one follows from its inputs to within half a percent?",
         choices=("A10", "A100", "MI300X", "H100"),
         reference=_that_follows,
+        slips=[
+            ("wrong-chip", lambda: "A100"),
+            ("rounded-early", lambda: "MI300X"),
+            ("rounded-early", lambda: "H100"),
+        ],
         hint="Four divisions; round at the end.",
     ),
     NumberQuestion(
@@ -198,6 +195,7 @@ QUESTIONS = [
         tolerance=0.005,
         slips=[
             ("wrong-chip", lambda: 38 * _PCIE.peak("bf16") / _H100.peak("bf16")),
+            ("sparse-peak", lambda: 38 * _H100.peak("bf16") / _PCIE.peak("bf16") / 2),
         ],
         hint=(
             "which peak did it divide by, which should it have been, and so is the share larger "
@@ -211,6 +209,10 @@ QUESTIONS = [
         unit="%",
         reference=_early,
         tolerance=0.005,
+        slips=[
+            ("one-of-several", lambda: 100 * (1 - 4000 / 4096)),
+            ("one-of-several", lambda: 100 * (1 - (4000 / 4096) ** 2)),
+        ],
         hint="2.3 % went missing three times.",
     ),
     NumberQuestion(
@@ -231,6 +233,10 @@ QUESTIONS = [
         "of 21.5 GB for 8192 tokens. Which of these slips can it not be?",
         reference=_not_this,
         choices=("bits for bytes", "heads for KV heads", "G for Gi"),
+        slips=[
+            ("bits-for-bytes", lambda: "bits for bytes"),
+            ("heads-not-kv-heads", lambda: "heads for KV heads"),
+        ],
         hint="right are 2.68 GB; two of the three leave this factor.",
     ),
     FunctionQuestion(
@@ -266,6 +272,7 @@ QUESTIONS = [
         ],
         slips=[
             ("gib-for-gb", lambda text: _byte_rate(text.replace("i", "").replace("bt", "bit"))),
+            ("bits-for-bytes", lambda text: _byte_rate(re.sub("bit/s|b/s|bps", "B/s", text))),
         ],
         hint=(
             "number, prefix, i or not, B or b: a regular expression with four groups, or step by "

@@ -112,17 +112,16 @@ def _fewest_chains(latency, registers, base, per_chain, most_warps):
     return float(min(enough)) if enough else math.inf
 
 
+def _chains_in_fractions(latency, registers, base, per_chain, most_warps):
+    """The same where a part of a warp counts as that part."""
+    for chains in range(1, (255 - base) // per_chain + 1):
+        warps = min(most_warps, registers / (32 * (base + chains * per_chain)))
+        if chains * warps >= latency:
+            return float(chains)
+    return math.inf
+
+
 QUESTIONS = [
-    NumberQuestion(
-        "peaks.count",
-        "An RTX 4090 has 128 SMs of 128 fp32 lanes and a clock of 2.52 GHz. What is its fp32 peak?",
-        unit="TFLOP/s",
-        reference=lambda: rl.peak_flops(128, 128, 2.52e9),
-        slips=[
-            ("mac-is-flop", lambda: rl.peak_flops(128, 128, 2.52e9, 1)),
-        ],
-        hint="units x lanes x FLOP per lane x clock.",
-    ),
     NumberQuestion(
         "peaks.clock",
         "An RTX 3090 (82 SMs, 128 fp32 lanes each, nominal clock 1.695 GHz) is measured at 37.0 "
@@ -134,18 +133,6 @@ QUESTIONS = [
             ("ran-faster", lambda: rl.machine("RTX 3090").details["clock"]),
         ],
         hint="divide the rate by units x lanes x 2.",
-    ),
-    NumberQuestion(
-        "peaks.cpu",
-        "A CPU has 8 cores; each has two FMA units on 256-bit vectors, at 3.0 GHz. What is its "
-        "fp32 peak?",
-        unit="GFLOP/s",
-        reference=lambda: rl.peak_flops(8, 2 * 256 // 32, 3.0e9),
-        slips=[
-            ("mac-is-flop", lambda: rl.peak_flops(8, 2 * 256 // 32, 3.0e9, 1)),
-            ("wrong-width", lambda: rl.peak_flops(8, 2 * 256 // 64, 3.0e9)),
-        ],
-        hint="an fp32 number takes 32 of the 256 bits.",
     ),
     NumberQuestion(
         "peaks.headline",
@@ -167,6 +154,8 @@ QUESTIONS = [
         reference=lambda: 100 * 160e12 / _4090.peak("fp16", accumulate="fp32"),
         slips=[
             ("accumulate-width", lambda: 100 * 160e12 / _4090.peak("fp16", accumulate="fp16")),
+            ("sparse-peak", lambda: 100 * 160e12 / (2 * _4090.peak("fp16", accumulate="fp32"))),
+            ("wrong-peak", lambda: 100 * 160e12 / _4090.peak("fp32")),
         ],
         hint='rl.machine("RTX 4090").peak("fp16", accumulate="fp32")',
     ),
@@ -176,6 +165,10 @@ QUESTIONS = [
         "hesitate between 64, 128 and 256 lanes a unit. What does the measurement settle?",
         choices=("nothing", "not 64", "256"),
         reference=_ruled_out,
+        slips=[
+            ("over-its-peak", lambda: "nothing"),
+            ("check-for-proof", lambda: "256"),
+        ],
         hint=(
             "A count whose peak lies below the measurement cannot be right. A count whose peak "
             "lies above it can."
@@ -190,6 +183,7 @@ QUESTIONS = [
         tolerance=0.005,
         slips=[
             ("mac-is-flop", lambda: _tensor(1)),
+            ("one-of-several", lambda: _tensor() / 8),
         ],
         hint="4 x 4 results of 4 multiply-adds, 2 FLOP each.",
     ),
@@ -202,6 +196,8 @@ QUESTIONS = [
         slips=[
             ("mac-is-flop", lambda: _macs(worth=1)),
             ("sparse-peak", lambda: _macs(sparse=2)),
+            ("mac-is-flop", lambda: _macs(worth=1, sparse=2)),
+            ("sparse-peak", lambda: _macs(worth=1, sparse=2)),
         ],
         hint="FLOP on both sides, and no zeros on either: two corrections.",
     ),
@@ -213,6 +209,7 @@ QUESTIONS = [
         reference=_copied,
         slips=[
             ("forgot-c", lambda: _copied(passes=1)),
+            ("bits-for-bytes", lambda: _copied() / 8),
         ],
         hint="a copy reads its array and writes it.",
     ),
@@ -236,6 +233,10 @@ QUESTIONS = [
         "clock explain?",
         reference=_explained,
         choices=("all of it", "a part of it", "nothing"),
+        slips=[
+            ("a-rest-stays", lambda: "all of it"),
+            ("ran-faster", lambda: "nothing"),
+        ],
         hint="solve for the clock that 88.4 TFLOP/s need; compare with the log.",
     ),
     FunctionQuestion(
@@ -263,6 +264,15 @@ QUESTIONS = [
         reference=_bus_wires,
         tolerance=1e-9,
         inputs=lambda: [(1555e9, 1215e6, 2, 1024), (1.6e12, 1215e6, 2, 1024), (448e9, 14e9, 2, 32)],
+        slips=[
+            ("bits-for-bytes", lambda bandwidth, *rest: _bus_wires(bandwidth / 8, *rest)),
+            (
+                "round-up",
+                lambda bandwidth, clock, transfers, step: (
+                    step * (8 * bandwidth // (clock * transfers * step))
+                ),
+            ),
+        ],
         hint=(
             "clock x transfers bits a second on each wire, 8 bits a byte; round up to whole chips."
         ),
@@ -318,7 +328,12 @@ QUESTIONS = [
         "none are.",
         reference=_fewest_chains,
         tolerance=1e-9,
-        inputs=lambda: [(24, 16384, 40, 16, 12), (4, 16384, 32, 4, 16), (40, 8192, 80, 20, 8)],
+        inputs=lambda: [
+            (24, 16384, 40, 16, 12),
+            (25, 16384, 40, 16, 12),
+            (40, 8192, 80, 20, 8),
+        ],
+        slips=[("round-down", _chains_in_fractions)],
         hint=(
             "for each number of chains: how many whole warps fit, and is the product enough? The "
             "first that is, not the best."

@@ -154,8 +154,30 @@ def shown_in_the_text(f):
 
 # (question, a wrong answer, the slip that is named: two where both fit)
 WRONG_VALUES = [
-    ("lies.opt-cache", "0.8389 GB", "elements-not-bytes"),
+    ("lies.activation", "it is right", "gib-for-gb"),
+    ("lies.activation", "numbers counted, not bytes", "elements-not-bytes"),
+    ("lies.activation", "80 Mbit printed as MB", "bits-for-bytes"),
     ("lies.mi355x", "34.9 %", "sparse-peak"),
+    ("lies.mi355x", "134.4 %", "wrong-chip"),
+    ("lies.l4", 58, "true-not-claimed"),
+    ("lies.l4", 30, "mac-is-flop"),
+    ("lies.follows", "A100", "wrong-chip"),
+    ("lies.follows", "MI300X", "rounded-early"),
+    ("lies.follows", "H100", "rounded-early"),
+    ("lies.x-driver", "81.559 GB", "gib-for-gb"),
+    ("lies.x-driver", "79.65 GB", "gib-for-gb"),
     ("lies.x-pcie", "29.04 %", "wrong-chip"),
+    ("lies.x-pcie", "24.86 %", "sparse-peak"),
+    ("lies.x-early", "2.344 %", "one-of-several"),
+    ("lies.x-early", "4.633 %", "one-of-several"),
     ("lies.x-mega", "43.98 TB", "elements-not-bytes"),
+    ("lies.x-mega", "83.89 TB", "gib-for-gb"),
+    ("lies.x-not-this", "bits for bytes", "bits-for-bytes"),
+    ("lies.x-not-this", "heads for KV heads", "heads-not-kv-heads"),
 ]
+
+FEWER = {
+    "lies.x-suspects": "its answers are names, and a wrong rule of rounding gives other names each",
+    "lies.x-sequences": "a reading left out changes now the fewest and now the most",
+    "lies.x-fewest-slips": "the likely slips (one way only, two at most) have no name of their own",
+}

@@ -129,16 +129,28 @@ def shown_in_the_text(f):
 
 # (question, a wrong answer, the slip that is named: two where both fit)
 WRONG_VALUES = [
-    ("peaks.count", "41.29 TFLOP/s", "mac-is-flop"),
     ("peaks.clock", "3.525 GHz", "mac-is-flop"),
     ("peaks.clock", "1.695 GHz", "ran-faster"),
-    ("peaks.cpu", "384 GFLOP/s", "mac-is-flop or wrong-width"),
     ("peaks.headline", "31.33 %", "sparse-peak"),
     ("peaks.headline", "82.01 %", "wrong-chip"),
-    ("peaks.sums", "48.44 %", "accumulate-width"),
+    ("peaks.sums", "48.44 %", "accumulate-width or sparse-peak"),
+    ("peaks.sums", "193.7 %", "wrong-peak"),
+    ("peaks.lanes", "nothing", "over-its-peak"),
+    ("peaks.lanes", "256", "check-for-proof"),
     ("peaks.x-tensor", "62.67 TFLOP/s", "mac-is-flop"),
+    ("peaks.x-tensor", "15.67 TFLOP/s", "one-of-several"),
     ("peaks.x-macs", "41.67 %", "mac-is-flop or sparse-peak"),
+    ("peaks.x-macs", "20.83 %", "mac-is-flop or sparse-peak"),
     ("peaks.x-copy", "41.67 %", "forgot-c"),
+    ("peaks.x-copy", "10.42 %", "bits-for-bytes"),
     ("peaks.x-boost", "117.2 %", "ran-faster"),
     ("peaks.x-boost", "189.9 %", "mac-is-flop"),
+    ("peaks.x-explained", "all of it", "a-rest-stays"),
+    ("peaks.x-explained", "nothing", "ran-faster"),
 ]
+
+FEWER = {
+    "peaks.x-fewest-lanes": "taking one run for all of them gives another number with each run",
+    "peaks.x-loop-peak": "which of loads and starts was forgotten hangs on the loop",
+    "peaks.x-fewest-chains": "the other likely one, no limit of 255 registers, shows at no input",
+}
