@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from prose_numbers import derived, numbers
 
-DETAILS = re.compile(r"<details>.*?</details>", re.DOTALL)
+DETAILS = re.compile(r"<details\b[^>]*>.*?</details>", re.DOTALL)
 # > **Optional.** ..., and what is folded under a summary that says so
 OPTIONAL = re.compile(
     r"^> \*\*Optional\.\*\*[^\n]*(?:\n>[^\n]*)*|<details>\s*<summary>Optional.*?</details>",
@@ -89,30 +89,14 @@ def given_away(notebook, loop, printed):
     Of the text before the guess only headings count: what else stands there belongs to the case.
     """
     cells = notebook.cells
-    behind = next(
-        (n for n in range(loop.answer + 1, len(cells)) if cells[n].cell_type == "markdown"),
-        loop.answer,
-    )
-    before = [cell for cell in cells[: loop.guess] if cell.cell_type == "code"]
-    known = [n for cell in before for n in numbers(printed(cell), glued=True)]
-    inputs = [n for cell in cells[: loop.guess] for n in derived(in_the_open(_text(cell)))]
-    inputs += [
-        n
-        for where in [notebook, *cells]
-        for text in where.metadata.get("given", [])
-        for n in numbers(str(text), glued=True)
-    ]
-    answers = [
-        number
-        for number in numbers(printed(cells[loop.answer]), glued=True)
-        if not any(number.text == other.text for other in known)
-    ]
+    inputs = _inputs(notebook, loop)
+    answers = _printed_first(notebook, loop, printed)
     headings = [n for cell in cells[: loop.guess] for n in _in_headings(_text(cell))]
     shown = [
         said
-        for cell in cells[loop.guess + 1 : behind + 1]
+        for cell in cells[loop.guess + 1 : _behind(notebook, loop) + 1]
         for said in derived(in_the_open(_text(cell)))
-        if not any(said.text == other.text for other in inputs)
+        if said.text not in inputs
     ]
     return sorted(
         {
@@ -121,6 +105,49 @@ def given_away(notebook, loop, printed):
             if any(said.stated_by(answer) for answer in answers)
         }
     )
+
+
+def folded_answers(notebook, loop, printed):
+    """The numbers that the answering cell prints first and that the folded text behind it states,
+    the case's own left out: what a reader would take for the answer."""
+    inputs = _inputs(notebook, loop)
+    folded = DETAILS.findall(_text(notebook.cells[_behind(notebook, loop)]))
+    answers = _printed_first(notebook, loop, printed)
+    return [
+        said
+        for text in folded
+        for said in derived(text)
+        if said.text not in inputs and any(said.stated_by(answer) for answer in answers)
+        if said.unit or said.value >= 10  # a digit alone is found on any screen
+    ]
+
+
+def _inputs(notebook, loop):
+    """The numbers of the case, as they are written: those in the open before the guess, and those
+    that are declared as given."""
+    said = [n for cell in notebook.cells[: loop.guess] for n in derived(in_the_open(_text(cell)))]
+    declared = [
+        n
+        for where in [notebook, *notebook.cells]
+        for text in where.metadata.get("given", [])
+        for n in numbers(str(text), glued=True)
+    ]
+    return {number.text for number in said + declared}
+
+
+def _behind(notebook, loop):
+    """The place of the first text behind the answering cell, or of that cell where none comes."""
+    places = range(loop.answer + 1, len(notebook.cells))
+    texts = (n for n in places if notebook.cells[n].cell_type == "markdown")
+    return next(texts, loop.answer)
+
+
+def _printed_first(notebook, loop, printed):
+    """The numbers that the answering cell prints and no cell before the guess."""
+    before = [cell for cell in notebook.cells[: loop.guess] if cell.cell_type == "code"]
+    known = {n.text for cell in before for n in numbers(printed(cell), glued=True)}
+    shown = numbers(printed(notebook.cells[loop.answer]), glued=True)
+    return [number for number in shown if number.text not in known]
 
 
 def _text(cell):
