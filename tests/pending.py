@@ -59,13 +59,11 @@ FEW_SLIPS = {
 # lessons that do not keep a rule of tools/notebook_rules.py yet
 LESSONS = {
     "used": {
-        "caches",
         "chain_ordering",
         "measured",
         "training_step",
     },
     "narrow": {
-        "caches",
         "chain_ordering",
         "measured",
         "training_step",

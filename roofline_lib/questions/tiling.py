@@ -178,8 +178,8 @@ QUESTIONS = [
     ),
     ChoiceQuestion(
         "tiling.level",
-        "On a real GPU a kernel keeps its tiles in shared memory and registers. Between which two "
-        "do its b/s bytes cross?",
+        "A profiler counts the bytes of a large fp32 product in b x b tiles on a GPU, and they are "
+        "8MNK/b. Between which two memories did it count?",
         choices=tuple(_LEVELS),
         reference=lambda: "L2 and shared memory",
         slips=[(slip, lambda choice=choice: choice) for choice, slip in _LEVELS.items() if slip],
