@@ -45,15 +45,6 @@ FEW_SLIPS = {
     "measured.x-speed-up",
     "measured.x-tile-behind",
     "measured.x-fewest-lists",
-    "training.swing",
-    "training.x-useful",
-    "training.x-largest-model",
-    "training.x-padded",
-    "training.x-fills",
-    "training.x-days",
-    "training.x-micro-batch",
-    "training.x-step-rate",
-    "training.x-best-rate",
 }
 
 # lessons that do not keep a rule of tools/notebook_rules.py yet
@@ -61,17 +52,14 @@ LESSONS = {
     "used": {
         "chain_ordering",
         "measured",
-        "training_step",
     },
     "narrow": {
         "chain_ordering",
         "measured",
-        "training_step",
     },
     "short": {
         "chain_ordering",
         "measured",
-        "training_step",
     },
     "described": {
         "measured",
@@ -85,14 +73,12 @@ EXERCISES = {
         "roofline",
         "chain_ordering",
         "measured",
-        "training_step",
     },
     "led_on": {
         "arithmetic_intensity",
         "roofline",
         "chain_ordering",
         "measured",
-        "training_step",
     },
     "narrow": {
         "roofline",

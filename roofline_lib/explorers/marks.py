@@ -289,6 +289,83 @@ class Bar(Mark):
         ]
 
 
+@dataclass(frozen=True)
+class Part:
+    """A part of a Stack: its name, its size, and the size in words."""
+
+    name: str
+    size: float
+    said: str
+    color: str
+
+
+@dataclass(frozen=True)
+class Stack(Mark):
+    """A bar of parts that keep their colours, with the name and size of each below it, in their
+    order. What lies past `room`, in the same unit as the parts, has a second, thin bar above it.
+
+    `box` is (left, top, width) in pixels of the picture, as a Bar's is; name and value stand above.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    room: float
+    value: str
+    box: tuple[float, float, float]
+    rank = 0
+
+    @property
+    def total(self) -> float:
+        return sum(part.size for part in self.parts)
+
+    @property
+    def runs_over(self) -> bool:
+        return self.total > self.room
+
+    def shapes(self, view):
+        left, top, width = self.box
+        scale = width / max(self.total, self.room)
+        full = scale * self.room
+        shapes = [_rectangle(left, top + 20, full, 12, GRID)]
+        if self.runs_over:
+            shapes.append(_rectangle(left + full, top + 17, width - full, 3, OVER))
+        start = left
+        for part in self.parts:
+            shapes.append(_rectangle(start, top + 20, scale * part.size, 12, part.color))
+            start += scale * part.size
+        shapes.append(_rectangle(left + full - 1, top + 16, 2, 20, INK))
+        return [*shapes, *(_rectangle(x, top + 42, 9, 9, part.color) for x, part in self._key())]
+
+    def captions(self, view, taken):
+        left, top, width = self.box
+        color = OVER if self.runs_over else INK
+        above = [
+            Words(left, top + 13, self.name, INK, 12),
+            Words(left + width, top + 13, self.value, color, 12, "end", bold=self.runs_over),
+        ]
+        below = [Words(x + 13, top + 51, self._said(part), INK, 11) for x, part in self._key()]
+        return above + below
+
+    @property
+    def gap_between_names(self) -> float:
+        """Pixels between the name of one part and the swatch of the next."""
+        return (self.box[2] - sum(self._widths())) / max(1, len(self.parts) - 1)
+
+    def _widths(self) -> list[float]:
+        """Pixels that each part's swatch and words take."""
+        return [13 + text_size(self._said(part), 11)[0] for part in self.parts]
+
+    def _key(self) -> list[tuple[float, Part]]:
+        """Where each part's swatch stands, and the part."""
+        steps = [width + self.gap_between_names for width in self._widths()]
+        starts = self.box[0] + np.cumsum([0.0, *steps[:-1]])
+        return list(zip(starts.tolist(), self.parts, strict=True))
+
+    @staticmethod
+    def _said(part: Part) -> str:
+        return f"{part.name} {part.said}"
+
+
 def lay_out(axes: tuple[Axes, ...], height: int, marks: Iterable[Mark]) -> list[Shape]:
     """The shapes of `marks` on a tuple of Axes in a picture `height` pixels high, labels placed."""
     seen = views(axes, height)

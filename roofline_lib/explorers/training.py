@@ -1,4 +1,4 @@
-"""Lesson 11: one training step under the roof, its memory, and what a larger micro-batch buys."""
+"""One training step under the roof, its memory, and what a larger micro-batch buys."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -7,14 +7,13 @@ import numpy as np
 
 from roofline_lib.explorers.base import Explorer
 from roofline_lib.explorers.controls import Choice, MachineChoice, ModelChoice, Number
-from roofline_lib.explorers.marks import Bar, Mark, Point
+from roofline_lib.explorers.marks import Mark, Part, Point, Stack
 from roofline_lib.explorers.scenes import (
     WIDE,
     Curve,
     Scene,
     dashed,
     no_peak,
-    percent,
     roofline,
     three_panels,
 )
@@ -28,13 +27,13 @@ from roofline_lib.transformer import Transformer
 
 _PRECISION = "bf16"  # that a training step is counted in
 _SIZES = 2 ** np.arange(0, 8)
-_HEIGHT = 450
-_PARTS = {"weights": MEMORY, "gradients": FAINT, "optimizer": COMPUTE, "activations": ROOM}
+_HEIGHT = 468
+_LASTING = {"weights": MEMORY, "gradients": FAINT, "optimizer": COMPUTE, "activations": ROOM}
 
 
 class TrainingExplorer(Explorer):
-    """One training step in bf16 with Adam: intensity, memory against capacity, tokens/s at most,
-    all over the micro-batch.
+    """One training step in bf16 with Adam: intensity, memory at the worst moment against capacity,
+    tokens/s at most, all over the micro-batch.
 
     `model` is a Transformer or a preset's name, `machine` a Machine or a name; `micro_batch` in
     sequences (1 to 128), `accumulation` in micro-batches a step (1 to 64), `tokens` in each
@@ -89,6 +88,16 @@ class Figures:
     rate: float
     rates: tuple
     needs: tuple
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What lies in memory at the worst moment of the step; what comes and goes is the last."""
+        passing = "logits" if self.held.logits >= self.held.recomputed else "live layer"
+        sizes = {name: getattr(self.held, name) for name in _LASTING} | {passing: self.held.passing}
+        colors = _LASTING | {passing: INK}
+        return tuple(
+            Part(name, size, quantity(size, "byte"), colors[name]) for name, size in sizes.items()
+        )
 
     @property
     def fits(self) -> bool:
@@ -164,7 +173,7 @@ def marks(found: Figures, axes: tuple[Axes, ...]) -> tuple[Mark, ...]:
     rate, need = _curves(found)
     return (
         *roofline(axes[0], peak, bandwidth, _PRECISION),
-        _point(found.products, "forward, backward", "o"),
+        _point(found.products, "products", "o"),
         _point(found.optimizer, "optimizer", "D"),
         *rate.marks(1),
         *need.marks(2),
@@ -179,28 +188,29 @@ def _point(limit: Bound, name: str, kind: str) -> Point:
 def _against_the_room(found: Figures) -> tuple[Mark, ...]:
     """What the machine's memory holds, as a line over the curve and as a bar of parts."""
     room, (left, width) = found.room, WIDE
-    parts = tuple(getattr(found.held, part) / room for part in _PARTS)
+    room_for_names = 40
     said = quantity(room, "byte")
     return (
         dashed((1, 128), (room, room), FAINT, f"holds {said}", 1.5, panel=2),
-        Bar(
-            "memory: " + ", ".join(_PARTS),
-            parts,
-            f"{percent(sum(parts))} of {said}",
-            (left, 400, width),
-            tuple(_PARTS.values()),
+        Stack(
+            "memory at the worst moment",
+            found.parts,
+            room,
+            f"{quantity(found.held.total, 'byte')} of {said}",
+            (left - room_for_names, 396, width + room_for_names),
         ),
     )
 
 
 def sentences(found: Figures) -> tuple[str, ...]:
-    sizes = ", ".join(f"{part} {quantity(getattr(found.held, part), 'byte')}" for part in _PARTS)
+    sizes = ", ".join(f"{part.name} {part.said}" for part in found.parts)
     fits = "which fits" if found.fits else "more than fits"
     return (
         f"{found.model.name or 'Model'} on {found.machine.name}, "
         f"micro-batch {found.micro_batch} x {found.tokens} tokens, "
         f"{found.accumulation} accumulated: "
-        f"{quantity(found.held.total, 'byte')} held ({sizes}), {fits}.",
+        f"{quantity(found.held.total, 'byte')} at the worst moment, {fits}.",
+        f"That is {sizes}.",
         f"Products at {significant(found.products.work.intensity)} FLOP/byte, "
         f"{found.products.bound_by}-bound; at most {significant(found.rate)} token/s.",
     )

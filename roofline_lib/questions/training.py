@@ -1,9 +1,10 @@
 """Questions on one training step."""
 
+import math
+
 import roofline_lib as rl
 from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
-from roofline_lib.questions.shared import HOUSE, smallest_whole
-from roofline_lib.training import TrainingMemory
+from roofline_lib.questions.shared import HOUSE
 
 _DAY = 86_400
 _PARTS = {
@@ -15,8 +16,8 @@ _A100 = rl.machine("A100 80GB SXM")
 _SMALL = rl.transformer("tinyllama-1.1b")
 
 
-def _activation():
-    return rl.bytes_per_element("bf16") * 8192 * 14336
+def _logits():
+    return rl.training_memory("llama-3-8b", 1, 8192).logits
 
 
 def _cluster(worth=6, factor=1):
@@ -31,17 +32,15 @@ def _cluster(worth=6, factor=1):
 
 
 def _useful():
-    """Percent of the peak for useful work where 52 percent are busy, the second forward pass among
-    them."""
-    step = rl.training_step(_SMALL, 1, 2048, keep="layer inputs")
-    once = step["forward"].flops + step["backward"].flops
-    return 52 * once / (once + step["recompute"].flops)
+    """Percent of the peak for useful work, by the rule, where 52 percent are busy, the second
+    forward pass among them."""
+    useful = rl.training_flops(1, 1)
+    return 52 * useful / (useful + useful / 3)
 
 
-def _states(model):
-    """Bytes a parameter before the first token."""
-    held = rl.training_memory(model, 1, 1)
-    return (held.total - held.activations) / model.parameters
+def _largest_model(bytes_each):
+    """1e9 parameters that fit into an H200, at so many bytes each."""
+    return rl.machine("H200 SXM").capacity("DRAM") / bytes_each / 1e9
 
 
 def _longer(full=128, part=60):
@@ -53,11 +52,12 @@ def _longer(full=128, part=60):
 
 
 def _fills():
-    held = rl.training_memory(rl.transformer("llama-3-8b"), 2, 8192)
+    held = rl.training_memory("llama-3-8b", 2, 8192)
     parts = {
         "weights and gradients": held.weights + held.gradients,
         "the optimizer": held.optimizer,
         "activations": held.activations,
+        "logits and their gradient": held.logits,
     }
     return max(parts, key=parts.get)
 
@@ -67,32 +67,38 @@ def _days(parameters, tokens, chips, peak, busy, recompute):
     return (flops * 4 / 3 if recompute else flops) / (peak * busy) / chips / _DAY
 
 
-def _kept(layers, d_model, query_width, kv_width, d_ff, vocab, rows, gated, keep):
-    """A model with a single KV head as wide as all of them."""
+def _kept(layers, d_model, query_width, kv_width, d_ff, vocab, rows, gated, keep, logit_bytes=8):
+    """A model with a single KV head as wide as all of them; `logit_bytes` with the gradient."""
     model = rl.Transformer(
         layers, d_model, query_width // kv_width, 1, kv_width, d_ff, vocab, gated=gated
     )
-    return rl.training_memory(model, 1, rows, keep).activations
+    held = rl.training_memory(model, 1, rows, keep)
+    return held.activations + max(held.logits * logit_bytes / 8, held.recomputed)
+
+
+def _sequences(memory, parameters, cards, sequence_bytes):
+    """Sequences that fit, not rounded."""
+    states = rl.zero_memory(parameters, cards, 1).states
+    return (memory - states) / sequence_bytes
 
 
 def _micro_batch(memory, parameters, cards, sequence_bytes):
-    def too_many(sequences):
-        return (
-            TrainingMemory(
-                2 * parameters, 2 * parameters, 12 * parameters / cards, sequences * sequence_bytes
-            ).total
-            > memory
-        )
-
-    return smallest_whole(too_many) - 1
+    return max(0, math.floor(_sequences(memory, parameters, cards, sequence_bytes)))
 
 
-def _step_rate(rows, width, layers, accumulation, peak, bandwidth):
+def _all_spread(memory, parameters, cards, sequence_bytes):
+    """As if weights and gradients were spread too."""
+    states = rl.zero_memory(parameters, cards, 3).states
+    return max(0, math.floor((memory - states) / sequence_bytes))
+
+
+def _step_rate(rows, width, layers, accumulation, peak, bandwidth, beta=1):
     def time(*works):
         return sum(rl.Bound(work, peak, bandwidth).time for work in works)
 
     forward, inputs = rl.gemm(rows, width, width, "bf16"), rl.gemm(rows, width, width, "bf16")
-    weights, adding = (rl.gemm(width, width, rows, "bf16", beta=beta) for beta in (0, 1))
+    weights = rl.gemm(width, width, rows, "bf16")
+    adding = rl.gemm(width, width, rows, "bf16", beta=beta)
     update = rl.Work(0, 28 * width**2)
     spent = time(forward, inputs, weights, update) + (accumulation - 1) * time(
         forward, inputs, adding
@@ -100,17 +106,14 @@ def _step_rate(rows, width, layers, accumulation, peak, bandwidth):
     return accumulation * rows / spent / layers
 
 
-def _best_rate(parameters, room, tokens, all_bytes, input_bytes, peak, bandwidth):
+def _best_rate(
+    parameters, room, tokens, all_bytes, input_bytes, peak, bandwidth, again=4, whole=math.floor
+):
     rates = [0.0]
-    for sequence, passes in ((all_bytes, 3), (input_bytes, 4)):
-        if rows := room // sequence * tokens:
-            rates.append(
-                rows
-                / (
-                    passes
-                    * rl.Bound(rl.Work(2 * parameters * rows, 2 * parameters), peak, bandwidth).time
-                )
-            )
+    for sequence, passes in ((all_bytes, 3), (input_bytes, again)):
+        if rows := whole(room / sequence) * tokens:
+            work = rl.Work(2 * parameters * rows, 2 * parameters)
+            rates.append(rows / (passes * rl.Bound(work, peak, bandwidth).time))
     return max(rates)
 
 
@@ -129,7 +132,8 @@ QUESTIONS = [
     ),
     NumberQuestion(
         "training.days",
-        "How many days is that on one chip of 300 TFLOP/s at 40 % utilisation?",
+        "A model of 1.5e9 parameters is trained on 30e9 tokens. How many days does it take on one "
+        "chip of 300 TFLOP/s at 40 % utilisation?",
         reference=lambda: rl.training_flops(1.5e9, 30e9) / (0.4 * HOUSE.peak("bf16")) / _DAY,
         slips=[
             (
@@ -153,31 +157,18 @@ QUESTIONS = [
         counts="days",
     ),
     NumberQuestion(
-        "training.states",
-        "tinyllama-1.1b in bf16 with Adam, 2 + 2 + 12 bytes a parameter, nothing else: how many "
-        "GB?",
+        "training.logits",
+        "A micro-batch has 8192 tokens, the vocabulary 128,256 words. How much do the logits and "
+        "their gradient take while the loss is computed?",
         unit="GB",
-        reference=lambda: 16 * _SMALL.parameters,
+        reference=_logits,
         tolerance=0.005,
         slips=[
-            ("elements-not-bytes", lambda: _SMALL.parameters),
-            ("weights-only", lambda: 2 * _SMALL.parameters),
-            ("forgot-optimizer", lambda: 4 * _SMALL.parameters),
+            ("elements-not-bytes", lambda: _logits() / rl.bytes_per_element("fp32")),
+            ("wrong-width", lambda: _logits() / 2),
+            ("forgot-gradient", lambda: _logits() / 2),
         ],
-        hint="rl.transformer('tinyllama-1.1b').parameters is the exact count.",
-    ),
-    NumberQuestion(
-        "training.activation",
-        "8192 tokens pass a layer whose inner width is 14,336. How large is that one bf16 "
-        "activation?",
-        unit="MB",
-        reference=_activation,
-        tolerance=0.005,
-        slips=[
-            ("elements-not-bytes", lambda: _activation() / rl.bytes_per_element("bf16")),
-            ("wrong-width", lambda: 2 * _activation()),
-        ],
-        hint="tokens x width x 2 bytes.",
+        hint="tokens x vocabulary, in fp32, twice.",
     ),
     NumberQuestion(
         "training.ragged",
@@ -197,8 +188,12 @@ QUESTIONS = [
         "Within each step the tensor cores are busy for 900 ms, then idle for 60 ms while memory "
         "is busy. What runs in those 60 ms?",
         choices=tuple(_PARTS),
+        slips=[
+            ("keeps-cores-busy", lambda: "the forward pass"),
+            ("keeps-cores-busy", lambda: "the longest product"),
+        ],
         reference=lambda: min(_PARTS, key=lambda name: _PARTS[name]().intensity),
-        hint="half a FLOP a byte, over every parameter: nothing in a step lies further left.",
+        hint="half a FLOP a byte, over every parameter: bytes that hardly compute.",
     ),
     NumberQuestion(
         "training.x-cluster",
@@ -219,14 +214,19 @@ QUESTIONS = [
         "52 % of the time, at their peak. What is the model FLOP utilisation?",
         unit="%",
         reference=_useful,
+        slips=[("forgot-recompute", lambda: 52.0)],
         hint="useful are 6 FLOP a parameter and token; how many are done?",
     ),
     NumberQuestion(
         "training.x-largest-model",
         "How many 1e9 parameters can a model have at most, so that weights, gradients and "
         "optimizer (bf16 with Adam) fit into one H200, which holds 150.1 GB of 1e9 byte?",
-        reference=lambda: rl.machine("H200 SXM").capacity("DRAM") / _states(_SMALL) / 1e9,
+        reference=lambda: _largest_model(16),
         tolerance=0.005,
+        slips=[
+            ("weights-only", lambda: _largest_model(2)),
+            ("forgot-optimizer", lambda: _largest_model(2 + 2)),
+        ],
         hint="2 + 2 + 12 bytes each.",
     ),
     NumberQuestion(
@@ -235,6 +235,10 @@ QUESTIONS = [
         "4096] @ [4096, 16384] in bf16 take at least on the house chip?",
         unit="%",
         reference=_longer,
+        slips=[
+            ("arithmetic-sets-the-time", lambda: 100 * (128 / 60 - 1)),
+            ("rule-for-exact", lambda: 0.0),
+        ],
         hint="twice the rows and twice the FLOP, but on which side of the ridge point are the two?",
     ),
     ChoiceQuestion(
@@ -242,8 +246,13 @@ QUESTIONS = [
         "llama-3-8b trains with Adam in bf16, micro-batches of 2 x 8192 tokens, everything kept "
         "but the scores. What takes the most memory, if nothing is spread over cards?",
         reference=_fills,
-        choices=("weights and gradients", "the optimizer", "activations"),
-        hint='rl.training_memory(rl.transformer("llama-3-8b"), 2, 8192) has all four parts.',
+        choices=(
+            "weights and gradients",
+            "the optimizer",
+            "activations",
+            "logits and their gradient",
+        ),
+        hint='rl.training_memory(rl.transformer("llama-3-8b"), 2, 8192) has all the parts.',
     ),
     FunctionQuestion(
         "training.x-days",
@@ -257,6 +266,7 @@ QUESTIONS = [
         ],
         slips=[
             ("mac-is-flop", lambda *args: _days(*args) / 2),
+            ("forgot-utilisation", lambda n, d, c, peak, busy, re: _days(n, d, c, peak, 1, re)),
         ],
         hint=(
             "6 FLOP a parameter and token, 2 more for another forward pass; over all that the "
@@ -265,22 +275,23 @@ QUESTIONS = [
     ),
     FunctionQuestion(
         "training.x-kept",
-        "A function: bytes of activations that the backward pass finds.",
+        "A function: bytes beside the states at the worst moment of a step.",
         reference=_kept,
         tolerance=1e-6,
         inputs=lambda: [
             (24, 1024, 1024, 1024, 4096, 50257, 1024, False, "no scores"),
             (24, 1024, 1024, 1024, 4096, 50257, 1024, False, "layer inputs"),
             (32, 4096, 4096, 1024, 14336, 128256, 8192, True, "no scores"),
+            (4, 4096, 4096, 2048, 16384, 1000, 512, False, "layer inputs"),
         ],
         slips=[
-            ("elements-not-bytes", lambda *args: _kept(*args) / rl.bytes_per_element("bf16")),
-            ("wrong-width", lambda *args: 2 * _kept(*args)),
+            ("wrong-width", lambda *args: _kept(*args, logit_bytes=4)),
+            ("forgot-gradient", lambda *args: _kept(*args, logit_bytes=4)),
             ("heads-not-kv-heads", lambda ls, d, q, kv, *rest: _kept(ls, d, q, q, *rest)),
         ],
         hint=(
-            "add up the widths of what one layer keeps for one token; times layers, the logits "
-            "once, times rows, 2 bytes each."
+            "add up what one layer keeps for one token, 2 bytes each; times layers and rows. Then "
+            "the larger of what comes and goes: 8 bytes a logit, or one layer computed again."
         ),
     ),
     FunctionQuestion(
@@ -290,6 +301,10 @@ QUESTIONS = [
         reference=_micro_batch,
         tolerance=1e-9,
         inputs=lambda: [(80e9, 7e9, 1, 10e9), (80e9, 7e9, 8, 10e9), (80e9, 7e9, 4096, 10e9)],
+        slips=[
+            ("spread-too-much", _all_spread),
+            ("round-down", lambda *args: max(0, math.ceil(_sequences(*args)))),
+        ],
         hint=(
             "4 bytes a parameter on each card, 12 divided by the cards; what is left, in whole "
             "sequences."
@@ -312,6 +327,7 @@ QUESTIONS = [
                     rows, width, layers, times, 2 * peak, bandwidth
                 ),
             ),
+            ("forgot-old-values", lambda *args: _step_rate(*args, beta=0)),
         ],
         hint=(
             "three products a layer and micro-batch, each the longer of its two times; the update "
@@ -325,9 +341,13 @@ QUESTIONS = [
         reference=_best_rate,
         tolerance=1e-6,
         inputs=lambda: [
-            (7e9, 20e9, 4096, 17.5e9, 1.34e9, 312e12, 2039e9),
-            (7e9, 10e9, 4096, 17.5e9, 1.34e9, 312e12, 2039e9),
-            (7e9, 1e9, 4096, 17.5e9, 1.34e9, 312e12, 2039e9),
+            (7e9, 20e9, 4096, 18.3e9, 2.12e9, 312e12, 2039e9),
+            (7e9, 10e9, 4096, 18.3e9, 2.12e9, 312e12, 2039e9),
+            (7e9, 1e9, 4096, 18.3e9, 2.12e9, 312e12, 2039e9),
+        ],
+        slips=[
+            ("forgot-recompute", lambda *args: _best_rate(*args, again=3)),
+            ("round-down", lambda *args: _best_rate(*args, whole=float)),
         ],
         hint=(
             "three passes with few rows or four with many. On the slope more rows are faster, on "

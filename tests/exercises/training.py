@@ -32,6 +32,20 @@ def wrong_step(first=(1, 1, 1), later=(1, 1, 2), update=28, together=max, always
     return rate
 
 
+def wrong_kept(logits=8, arrays=None, queries=2, together=max):
+    """Bytes at the worst moment; `logits`: bytes of one with its gradient, `together`: of logits
+    and the layer that is computed again."""
+
+    def held(layers, d_model, query, kv, d_ff, vocab, rows, gated, keep):
+        wide = arrays or 2 + gated
+        layer = 2 * rows * (4 * d_model + queries * query + 2 * kv + wide * d_ff)
+        if keep == "layer inputs":
+            return 2 * rows * layers * d_model + together(logits * rows * vocab, layer)
+        return layers * layer + logits * rows * vocab
+
+    return held
+
+
 def ways(*choices):
     """Tokens a second of (bytes of a sequence, passes) with whole sequences or not."""
 
@@ -59,18 +73,13 @@ WRONG_ANSWERS = {
         lambda n, d, c, p, b, r: (6 + 2 * r) * n * d / (c * p * b) / 3600,
     ],
     "kept_bytes": [
-        lambda ls, d, q, kv, f, v, r, g, k: (
-            2 * r * (ls * (d if "l" == k[0] else 4 * d + 2 * q + 2 * kv + 3 * f) + v)
-        ),
-        lambda ls, d, q, kv, f, v, r, g, k: (
-            2 * r * ls * (d if "l" == k[0] else 4 * d + 2 * q + 2 * kv + (2 + g) * f + v)
-        ),
-        lambda ls, d, q, kv, f, v, r, g, k: (
-            2 * r * (ls * (d if "l" == k[0] else 4 * d + q + 2 * kv + (2 + g) * f) + v)
-        ),
-        lambda ls, d, q, kv, f, v, r, g, k: (
-            2 * r * (d + v if "l" == k[0] else ls * (4 * d + 2 * q + 2 * kv + (2 + g) * f) + v)
-        ),
+        wrong_kept(logits=2),
+        wrong_kept(logits=4),
+        wrong_kept(arrays=3),
+        wrong_kept(queries=1),
+        wrong_kept(together=lambda logits, layer: logits + layer),
+        wrong_kept(together=lambda logits, layer: logits),
+        wrong_kept(together=lambda logits, layer: layer),
     ],
     "largest_micro_batch": [
         lambda m, p, c, s: max(0, floor((m - 16 * p) / s)),
@@ -103,6 +112,7 @@ WRONG_ANSWERS = {
 
 LLAMA2, A100 = rl.transformer("llama-2-7b"), rl.machine("A100 80GB SXM")
 HELD = rl.training_memory(LLAMA2, 1, 4096)
+LEAST = rl.training_memory(LLAMA2, 1, 4096, "layer inputs")
 TOKENS = 0.52 * A100.peak("bf16") / (8 * LLAMA2.parameters)
 
 
@@ -111,7 +121,7 @@ def shown_in_the_text(f):
     return [
         f"of the time: {f['training_days'](7e9, 1e12, 64, 312e12, 0.45, False):.1f} days, or "
         f"{f['training_days'](7e9, 1e12, 64, 312e12, 0.45, True):.1f} with",
-        "{:.1f} MB, and {:.1f} MB with layer inputs".format(
+        "{:,.1f} MB, and {:.1f} MB with layer inputs".format(
             *(
                 f["kept_bytes"](24, 1024, 1024, 1024, 4096, 50257, 1024, False, keep) / 1e6
                 for keep in ("no scores", "layer inputs")
@@ -125,12 +135,12 @@ def shown_in_the_text(f):
             *(f["step_rate"](32, 4096, 24, times, 312e12, 2039e9) for times in (1, 8))
         ),
         (
-            f"that leave {HELD.activations / 1e9:.1f} or "
-            f"{rl.training_memory(LLAMA2, 1, 4096, 'layer inputs').activations / 1e9:.2f} GB"
+            f"that take {(HELD.total - HELD.states) / 1e9:.1f} or "
+            f"{(LEAST.total - LEAST.states) / 1e9:.2f} GB"
         ),
         "room it is {:,.0f}, everything kept. With 10 GB it is {:,.0f}:".format(
             *(
-                f["best_rate"](7e9, room, 4096, 17.5e9, 1.34e9, 312e12, 2039e9)
+                f["best_rate"](7e9, room, 4096, 18.3e9, 2.12e9, 312e12, 2039e9)
                 for room in (20e9, 10e9)
             )
         ),
@@ -142,8 +152,9 @@ def shown_in_the_text(f):
         f"still stand at {llama_step(1, 300)[0]:.0f} FLOP/byte",
         f"take {(HELD.weights + HELD.gradients) / 1e9:.1f} GB, an eighth of the optimizer "
         f"{HELD.optimizer / 8e9:.1f}, and one sequence with "
-        f"everything but the scores {HELD.activations / 1e9:.1f}: "
-        f"{(HELD.total - 7 / 8 * HELD.optimizer) / 1e9:.1f} GB in all",
+        f"everything but the scores {(HELD.total - HELD.states) / 1e9:.1f}, its logits among them: "
+        f"{(HELD.total - 7 / 8 * HELD.optimizer) / 1e9:.1f} GB in all, which fits into "
+        f"{A100.capacity() / 1e9:.1f}",
         f"It saves 2 FLOP of 8: {8 / 6:.2f} times",
         f"from {100 * 1400 / 4096:.0f} percent to 90: {0.9 * 4096 / 1400:.1f} times",
         f"make {8 / 6 * 0.9 * 4096 / 1400:.1f} times",
@@ -157,13 +168,23 @@ WRONG_VALUES = [
     ("training.days", 13.02, "mac-is-flop or sparse-peak"),
     ("training.days", 8.681, "forward-only"),
     ("training.days", 10.42, "forgot-utilisation"),
-    ("training.states", "1.1 GB", "elements-not-bytes"),
-    ("training.states", "2.2 GB", "weights-only"),
-    ("training.states", "4.4 GB", "forgot-optimizer"),
-    ("training.activation", "117.4 MB", "elements-not-bytes"),
-    ("training.activation", "469.8 MB", "wrong-width"),
+    ("training.logits", "2.1 GB", "elements-not-bytes"),
+    ("training.logits", "4.2 GB", "wrong-width or forgot-gradient"),
     ("training.ragged", "60 FLOP/byte", "rule-for-exact"),
     ("training.ragged", "29.46 FLOP/byte", "wrong-width"),
     ("training.x-cluster", 12.56, "mac-is-flop or sparse-peak"),
     ("training.x-cluster", 8.372, "forward-only"),
+    ("training.swing", "the forward pass", "keeps-cores-busy"),
+    ("training.swing", "the longest product", "keeps-cores-busy"),
+    ("training.x-useful", "52 %", "forgot-recompute"),
+    ("training.x-largest-model", 75.05, "weights-only"),
+    ("training.x-largest-model", 37.53, "forgot-optimizer"),
+    ("training.x-padded", "113.3 %", "arithmetic-sets-the-time"),
+    ("training.x-padded", "0 %", "rule-for-exact"),
 ]
+
+# questions with fewer than two: why
+FEWER = {
+    "training.x-useful": "the busy share is the one wrong answer that students give",
+    "training.x-fills": "a part picked by feel has no arithmetic of its own",
+}
