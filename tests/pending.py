@@ -2,24 +2,6 @@
 
 # questions whose two likeliest wrong answers are not named yet
 FEW_SLIPS = {
-    "intensity.gemm-flops",
-    "intensity.which-change",
-    "intensity.too-good",
-    "intensity.x-gemv",
-    "intensity.x-macs",
-    "intensity.x-double",
-    "intensity.x-product-flops",
-    "intensity.x-convolution",
-    "intensity.x-rows-for",
-    "roofline.narrower",
-    "roofline.faster-memory",
-    "roofline.x-bandwidth",
-    "roofline.x-two-kernels",
-    "roofline.x-fewer-flop",
-    "roofline.x-share",
-    "roofline.x-overlap",
-    "roofline.x-slowest",
-    "roofline.x-unnoticed",
     "chains.right-flops",
     "chains.across",
     "chains.best",
@@ -69,19 +51,14 @@ LESSONS = {
 # the same of exercises
 EXERCISES = {
     "timed": {
-        "arithmetic_intensity",
-        "roofline",
         "chain_ordering",
         "measured",
     },
     "led_on": {
-        "arithmetic_intensity",
-        "roofline",
         "chain_ordering",
         "measured",
     },
     "narrow": {
-        "roofline",
         "chain_ordering",
     },
 }

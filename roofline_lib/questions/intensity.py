@@ -76,6 +76,7 @@ QUESTIONS = [
         reference=lambda: rl.gemm(1024, 1024, 1024).flops,
         slips=[
             ("mac-is-flop", lambda: 1024.0**3),
+            ("results-not-work", lambda: 2 * 1024.0**2),
         ],
         tolerance=0.005,
         hint="each of the 1024^2 results takes 1024 multiply-adds.",
@@ -120,6 +121,10 @@ QUESTIONS = [
         "two rows instead of one, a layer of 8192 x 8192, fp32 numbers, or a memory twice as fast?",
         reference=lambda: max(_higher_intensity(), key=_higher_intensity().get),
         choices=tuple(_higher_intensity()),
+        slips=[
+            ("same-side", lambda: "8192 wide"),
+            ("machine-in-intensity", lambda: "faster memory"),
+        ],
         hint="The smallest side decides, and the machine does not come into it.",
     ),
     ChoiceQuestion(
@@ -131,6 +136,7 @@ QUESTIONS = [
         choices=("excellent kernel", "poor kernel", "bytes are missing"),
         slips=[
             ("no-reuse-is-best", lambda: "excellent kernel"),
+            ("less-than-least", lambda: "poor kernel"),
         ],
         hint="Compare with the compulsory traffic, 4 x 3 x 4096^2 byte.",
     ),
@@ -143,6 +149,7 @@ QUESTIONS = [
         slips=[
             ("mac-is-flop", lambda: rl.gemv(4096, 4096, "bf16").intensity / 2),
             ("wrong-width", lambda: rl.gemv(4096, 4096, "fp32").intensity),
+            ("elements-not-bytes", lambda: rl.gemv(4096, 4096, "int8").intensity),
         ],
         hint="each element of A is fetched once, for one multiply-add.",
     ),
@@ -182,6 +189,7 @@ QUESTIONS = [
         tolerance=0.005,
         slips=[
             ("mac-is-flop", lambda: rl.gemm(4096, 4096, 4096).flops / 2),
+            ("mac-is-flop", lambda: 2 * rl.gemm(4096, 4096, 4096).flops),
         ],
         hint="MAC is a multiply and an add.",
     ),
@@ -191,6 +199,10 @@ QUESTIONS = [
         "do: stay, double, four times, or eight times?",
         reference=_doubled,
         choices=("stay", "double", "four times", "eight times"),
+        slips=[
+            ("work-not-ratio", lambda: "eight times"),
+            ("bytes-not-ratio", lambda: "four times"),
+        ],
         hint="eight times the FLOP, four times the bytes.",
     ),
     FunctionQuestion(
@@ -201,6 +213,7 @@ QUESTIONS = [
         tolerance=1e-6,
         slips=[
             ("mac-is-flop", lambda m, n, k: m * n * k),
+            ("results-not-work", lambda m, n, k: 2 * m * n),
         ],
         hint="m n results of k multiply-adds.",
     ),
@@ -248,6 +261,10 @@ QUESTIONS = [
         reference=_convolution,
         tolerance=1e-9,
         inputs=lambda: [(8, 8, 1, 5, 3), (224, 200, 3, 64, 7)],
+        slips=[
+            ("no-border", lambda h, w, c, f, k: [h * w, f, k * k * c]),
+            ("one-channel", lambda h, w, c, f, k: [(h - k + 1) * (w - k + 1), f, k * k]),
+        ],
         hint="a row for each place where the window fits, a column for each filter.",
     ),
     FunctionQuestion(
@@ -259,6 +276,7 @@ QUESTIONS = [
         inputs=lambda: [(50, 4096, 4096, 2), (1, 4096, 4096, 2), (3000, 4096, 4096, 2)],
         slips=[
             ("rule-for-exact", lambda target, n, k, s: math.ceil(target * s / 2)),
+            ("round-up", lambda *args: float(_rows_for(*args)) - 1),
         ],
         hint="solve 2mnk = target s (mk + kn + mn) for m, and mind the sign of what you divide by.",
     ),

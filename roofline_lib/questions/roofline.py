@@ -56,6 +56,12 @@ def _one_after_the_other(flop_share=1):
     )
 
 
+def _both_at_once():
+    """Seconds if the sum hid behind the product."""
+    product, total = rl.gemm(2048, 2048, 2048), rl.elementwise(1e8)
+    return max(rl.bound(work, HOUSE, "fp32").time for work in (product, total))
+
+
 def _fewer_flop():
     """What half the FLOP do to the best time of a job of 3 FLOP/byte."""
     ratio = (
@@ -81,6 +87,12 @@ def _slowest(flops, peak, levels):
     }
     name = max(limits, key=lambda level: limits[level].memory_time)
     return [limits[name].time, "arithmetic" if limits[name].bound_by == "compute" else name]
+
+
+def _slowest_memory_first(flops, peak, levels):
+    """The same where a level wins a tie with the arithmetic."""
+    seconds, name = max([[moved / bandwidth, level] for level, moved, bandwidth in levels])
+    return [flops / peak, "arithmetic"] if flops / peak > seconds else [seconds, name]
 
 
 def _smallest(p, q, r, element_bytes, ridge_point, passes_over_c=1):
@@ -165,6 +177,10 @@ QUESTIONS = [
         "fifteen times as high. What is its best time now, of what it was?",
         reference=_narrower,
         choices=("a fifteenth", "half", "the same"),
+        slips=[
+            ("roof-not-slope", lambda: "a fifteenth"),
+            ("bytes-stay", lambda: "the same"),
+        ],
         hint="Left of the ridge the height of the roof does not matter; the bytes do.",
     ),
     NumberQuestion(
@@ -174,6 +190,10 @@ QUESTIONS = [
         reference=lambda: (
             rl.attainable_performance(8, 20e12, 4e12) / rl.attainable_performance(8, 20e12, 2e12)
         ),
+        slips=[
+            ("past-the-ridge", lambda: 2.0),
+            ("roof-not-slope", lambda: 1.0),
+        ],
         hint="the slope moves up, but the point climbs only until it meets the flat roof.",
         counts="times",
     ),
@@ -199,6 +219,7 @@ QUESTIONS = [
         reference=lambda: 60e12 / rl.attainable_performance(40, 60e12, 1.0),
         slips=[
             ("mac-is-flop", lambda: 30e12 / rl.attainable_performance(40, 60e12, 1.0)),
+            ("product-for-ratio", lambda: 40 * 60e12),
         ],
         hint="the ridge point must not lie right of the job.",
     ),
@@ -223,6 +244,7 @@ QUESTIONS = [
         reference=_one_after_the_other,
         slips=[
             ("mac-is-flop", lambda: _one_after_the_other(flop_share=0.5)),
+            ("one-hides-the-other", _both_at_once),
         ],
         hint=(
             "the sum begins when the product has ended, so neither hides behind the other: one "
@@ -235,6 +257,10 @@ QUESTIONS = [
         "half the FLOP and the same bytes. Its best time is half, the same, or twice?",
         reference=_fewer_flop,
         choices=("half", "the same", "twice"),
+        slips=[
+            ("work-is-time", lambda: "half"),
+            ("slope-not-time", lambda: "twice"),
+        ],
         hint=(
             "left of the ridge only the bytes count; the point moves left and down along the slope."
         ),
@@ -245,6 +271,10 @@ QUESTIONS = [
         reference=_share,
         tolerance=1e-6,
         inputs=lambda: [(1e9, 12e9, 20e12, 2e12), (2e12, 1e9, 20e12, 2e12), (1e9, 0, 20e12, 2e12)],
+        slips=[
+            ("past-the-ridge", lambda f, b, p, w: f / b * w / p if b else 1.0),
+            ("sum-of-times", lambda f, b, p, w: f / p / (f / p + b / w)),
+        ],
         hint=(
             "the roof over the peak; it is never above 1, and a job without traffic stands under "
             "the flat part."
@@ -256,6 +286,10 @@ QUESTIONS = [
         reference=_overlap,
         tolerance=1e-6,
         inputs=lambda: [(10, 10), (0.25, 10), (170, 12.5)],
+        slips=[
+            ("always-twice", lambda i, r: 2.0),
+            ("upside-down-gain", lambda i, r: 1 / (1 + min(i / r, r / i))),
+        ],
         hint=(
             "the sum of the two times over the longer of them; their ratio is intensity over "
             "ridge point."
@@ -269,6 +303,10 @@ QUESTIONS = [
         inputs=lambda: [
             (4e12, 20e12, [["DRAM", 2e11, 2e12], ["L2", 3e12, 8e12]]),
             (6, 3, [["DRAM", 8, 4]]),
+        ],
+        slips=[
+            ("forgot-level", lambda f, p, levels: _slowest(f, p, levels[:1])),
+            ("ridge-is-memory", _slowest_memory_first),
         ],
         hint=(
             "the bytes of each level over that level's own bandwidth; on a ridge the arithmetic "
@@ -293,6 +331,10 @@ QUESTIONS = [
         reference=_unnoticed,
         tolerance=1e-9,
         inputs=lambda: [(0.05, 2, 312e12, 2039e9), (0.3, 4, 19.5e12, 1555e9), (0.6, 2, 3e14, 2e12)],
+        slips=[
+            ("share-of-product", lambda f, s, p, w: ceil(s * p / w / f)),
+            ("flat-roof-only", lambda f, s, p, w: ceil(s * p / w * (1 - f) / f)),
+        ],
         hint="left of the ridge the share does not depend on n at all; what is it there?",
     ),
 ]

@@ -23,4 +23,12 @@ WRONG_VALUES = [
     ("intensity.x-weights", "67.11 MB", "elements-not-bytes"),
     ("intensity.x-weights", "268.4 MB", "wrong-width"),
     ("intensity.x-macs", "68.72 GFLOP", "mac-is-flop"),
+    ("intensity.gemm-flops", "2.097 MFLOP", "results-not-work"),
+    ("intensity.which-change", "8192 wide", "same-side"),
+    ("intensity.which-change", "faster memory", "machine-in-intensity"),
+    ("intensity.too-good", "poor kernel", "less-than-least"),
+    ("intensity.x-gemv", "1.999 FLOP/byte", "elements-not-bytes"),
+    ("intensity.x-macs", "274.9 GFLOP", "mac-is-flop"),
+    ("intensity.x-double", "eight times", "work-not-ratio"),
+    ("intensity.x-double", "four times", "bytes-not-ratio"),
 ]

@@ -111,4 +111,12 @@ WRONG_VALUES = [
     ("roofline.x-efficiency", "34.73 %", "mac-is-flop or sparse-peak"),
     ("roofline.x-efficiency", "90.9 %", "wrong-chip"),
     ("roofline.x-two-kernels", "1.029 ms", "mac-is-flop"),
+    ("roofline.narrower", "a fifteenth", "roof-not-slope"),
+    ("roofline.narrower", "the same", "bytes-stay"),
+    ("roofline.faster-memory", 2, "past-the-ridge"),
+    ("roofline.faster-memory", 1, "roof-not-slope"),
+    ("roofline.x-bandwidth", "2400 TB/s", "product-for-ratio"),
+    ("roofline.x-two-kernels", "0.859 ms", "one-hides-the-other"),
+    ("roofline.x-fewer-flop", "half", "work-is-time"),
+    ("roofline.x-fewer-flop", "twice", "slope-not-time"),
 ]
