@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import roofline_lib as rl
 from roofline_lib.explorers.marks import Bar, Line, Point
 from roofline_lib.explorers.peak import Listing, PeakExplorer
-from roofline_lib.explorers.shapes import Words
-from roofline_lib.style import OVER
+from roofline_lib.explorers.shapes import Path, Words
+from roofline_lib.style import FAINT, OVER
 
 RANGES = {
     "units": (1, 1024),
@@ -107,6 +107,25 @@ def test_no_label_covers_another_however_many_lanes(lanes):
             ), (one.text, other.text)
     # none among the axis' own numbers
     assert all(shape.y < 14 + 300 or shape.y > 14 + 300 + 40 for shape in words)
+
+
+@pytest.mark.parametrize("clock", [2.572e9, 2.79e9])
+@pytest.mark.parametrize("lanes", [64, 128, 256])
+def test_the_lines_that_are_compared_cross_no_label(lanes, clock):
+    """The count's own ray, the measured and the nominal level, as the lesson sets them."""
+    shapes = PeakExplorer(measured=25.423e12, lanes=lanes, clock=clock).shapes
+    lines = [
+        shape.covered() for shape in shapes if isinstance(shape, Path) and shape.stroke != FAINT
+    ]
+    crossed = [
+        words.text
+        for words in shapes
+        if isinstance(words, Words) and words.text
+        for line in lines
+        if line.size and words.text.split()[0] in ("counted", "measured", "nominal")
+        if np.hypot(*(words.covered()[:, None] - line[None]).transpose(2, 0, 1)).min() < 1.5
+    ]
+    assert crossed == []
 
 
 @pytest.mark.parametrize("name", RANGES)

@@ -119,8 +119,8 @@ def _fewest_slips(published, recomputed, factors):
 QUESTIONS = [
     ChoiceQuestion(
         "lies.activation",
-        "A text says that one bf16 activation of 8192 x 5120 numbers takes 80 MB. What happened "
-        "there?",
+        "The JAX scaling book says that one bf16 activation of 8192 x 5120 numbers takes 80 MB. "
+        "What happened there?",
         reference=lambda: _slip_of(
             80e6, rl.elementwise(8192 * 5120, "bf16", reads=1, writes=0).bytes_moved
         ),
@@ -151,22 +151,23 @@ QUESTIONS = [
     ),
     NumberQuestion(
         "lies.l4",
-        "A site gives the L4 125.3 TFLOP/s in bf16. Each of its SMs does 1024 FLOP a cycle, at "
-        "2.04 GHz. For how many SMs did the site count?",
-        reference=lambda: round(125.3e12 / rl.peak_flops(1, 512, 2.04e9)),
+        "The site cputronic.com gives the L4 31.33 TFLOP/s in fp32. Each of its SMs has 128 "
+        "lanes, and the clock is 2.04 GHz. For how many SMs did the site count?",
+        reference=lambda: round(31.33e12 / rl.peak_flops(1, 128, 2.04e9)),
         tolerance=0.005,
         slips=[
             ("true-not-claimed", lambda: _L4.units),
-            ("mac-is-flop", lambda: round(125.3e12 / rl.peak_flops(1, 1024, 2.04e9))),
+            ("mac-is-flop", lambda: round(31.33e12 / rl.peak_flops(1, 128, 2.04e9, 1))),
         ],
         hint=f"The card has {_L4.units}.",
         counts="SMs",
     ),
     ChoiceQuestion(
         "lies.follows",
-        "Four figures: A10, ridge point 208 from 125 TFLOP/s and 600 GB/s. A100 80GB SXM, ridge "
-        "point 156 from 312 TFLOP/s and 2039 GB/s. MI300X, 1300 TFLOP/s from 1216 cores x 256 "
-        "multiply-adds x 2.1 GHz. H100 SXM, ridge point 298 from 989.4 TFLOP/s and 3.35 TB/s. "
+        "Four figures: A10, ridge point 208 from 125 TFLOP/s and 600 GB/s (Baseten). A100 80GB "
+        "SXM, ridge point 156 from 312 TFLOP/s and 2039 GB/s (ours). MI300X, 1300 TFLOP/s from "
+        "1216 cores x 256 multiply-adds x 2.1 GHz (Bekman). H100 SXM, ridge point 298 from 989.4 "
+        "TFLOP/s and 3.35 TB/s (JAX scaling book, February 2025). "
         "Which one follows from its inputs to within half a percent?",
         choices=("A10", "A100", "MI300X", "H100"),
         reference=_that_follows,

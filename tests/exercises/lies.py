@@ -160,7 +160,7 @@ WRONG_VALUES = [
     ("lies.mi355x", "34.9 %", "sparse-peak"),
     ("lies.mi355x", "134.4 %", "wrong-chip"),
     ("lies.l4", 58, "true-not-claimed"),
-    ("lies.l4", 30, "mac-is-flop"),
+    ("lies.l4", 120, "mac-is-flop"),
     ("lies.follows", "A100", "wrong-chip"),
     ("lies.follows", "MI300X", "rounded-early"),
     ("lies.follows", "H100", "rounded-early"),
