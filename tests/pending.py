@@ -2,18 +2,6 @@
 
 # questions whose two likeliest wrong answers are not named yet
 FEW_SLIPS = {
-    "chains.right-flops",
-    "chains.across",
-    "chains.best",
-    "chains.strassen",
-    "chains.x-lora",
-    "chains.x-again",
-    "chains.x-strassen",
-    "chains.x-affine",
-    "chains.x-two-orders",
-    "chains.x-merge-from",
-    "chains.x-fewest-bytes",
-    "chains.x-strassen-from",
     "measured.efficiency",
     "measured.waves",
     "measured.bytes",
@@ -32,15 +20,12 @@ FEW_SLIPS = {
 # lessons that do not keep a rule of tools/notebook_rules.py yet
 LESSONS = {
     "used": {
-        "chain_ordering",
         "measured",
     },
     "narrow": {
-        "chain_ordering",
         "measured",
     },
     "short": {
-        "chain_ordering",
         "measured",
     },
     "described": {
@@ -51,14 +36,9 @@ LESSONS = {
 # the same of exercises
 EXERCISES = {
     "timed": {
-        "chain_ordering",
         "measured",
     },
     "led_on": {
-        "chain_ordering",
         "measured",
-    },
-    "narrow": {
-        "chain_ordering",
     },
 }

@@ -10,21 +10,20 @@ from roofline_lib.questions.shared import PRECISION_OF_WIDTH, smallest_whole
 
 _DIMS = (2048, 32, 2048, 16)  # A[2048, 32] B[32, 2048] X[2048, 16]
 _LEFT, _RIGHT = ((0, 1), 2), (0, (1, 2))
-_FOUR = (8, 8, 16, 4096, 32)
+_FOUR = (32, 8, 1024, 16, 4096)
 _LORA = (8192, 8, 8192, 32)  # B[8192, 8] A[8, 8192] X[8192, 32]
 
 
-def _crossover(cheaper):
-    """The smallest even n at which one level of Strassen's scheme is cheaper than the plain
-    product."""
-    return next(n for n in range(2, 1000, 2) if cheaper(rl.strassen(n)) < cheaper(rl.gemm(n, n, n)))
+def _crossover(once):
+    """The smallest even n at which one level of Strassen's scheme, `once(n)` FLOP, takes fewer than
+    the plain product."""
+    return next(n for n in range(2, 1000, 2) if once(n) < rl.gemm(n, n, n).flops)
 
 
-def _same_across_relu():
-    """Whether relu may change places with a product, tried on one of each: W2 relu(W1 x) against
-    relu(W2 W1 x)."""
-    w1, w2, x = np.array([[1.0], [-1.0]]), np.array([[1.0, 1.0]]), np.array([[-1.0]])
-    return np.allclose(w2 @ np.maximum(w1 @ x, 0), np.maximum(w2 @ w1 @ x, 0))
+def _same_across_mask():
+    """Whether the mask may wait, tried on three tokens: mask(Q K^T) V against Q (K^T V)."""
+    q, k, v = (np.random.default_rng(6).standard_normal((3, 2)) for _ in range(3))
+    return np.allclose(np.tril(q @ k.T) @ v, q @ (k.T @ v))
 
 
 def _moved(precision="bf16"):
@@ -44,14 +43,21 @@ def _two_orders(p, q, r, t):
     return [rl.chain_cost((p, q, r, t), order).flops for order in (_LEFT, _RIGHT)]
 
 
-def _merge_from(p, q, r):
-    """Through the library's chain cost, with all the x as columns of one matrix."""
+def _merge_from(p, q, r, passes=2):
+    """Through the library's chain cost, with all the x as columns of one matrix. `passes` is how
+    many of A(Bx)'s two products are counted."""
 
     def pays(columns):
         left, right = _two_orders(p, q, r, columns)
-        return left < right
+        return left < passes / 2 * right
 
     return float(smallest_whole(pays)) if pays(2**40) else math.inf
+
+
+def _break_even(p, q, r, whole):
+    """The columns after which both ways cost the same, made a whole number by `whole`."""
+    saved = q * (p + r) - p * r
+    return whole(p * q * r / saved) if saved > 0 else math.inf
 
 
 def _prices(dims, order, element_bytes):
@@ -61,6 +67,10 @@ def _prices(dims, order, element_bytes):
 
 def _fewest_bytes(dims, element_bytes, minimise="bytes_moved"):
     return rl.best_chain_order(dims, minimise, PRECISION_OF_WIDTH[element_bytes]).bytes_moved
+
+
+def _bytes_of_fewest_flops(dims, element_bytes):
+    return _fewest_bytes(dims, element_bytes, "flops")
 
 
 def _strassen_from(element_bytes, peak, bandwidth, price=lambda limit: limit.time):
@@ -85,6 +95,7 @@ QUESTIONS = [
         tolerance=0.005,
         slips=[
             ("mac-is-flop", lambda: rl.chain_cost(_DIMS, _RIGHT).flops / 2),
+            ("other-order", lambda: rl.chain_cost(_DIMS, _LEFT).flops),
         ],
         hint="BX is a [32, 2048] by [2048, 16] product; A(BX) is [2048, 32] by [32, 16].",
     ),
@@ -108,29 +119,40 @@ QUESTIONS = [
     ),
     ChoiceQuestion(
         "chains.across",
-        "y = W2 relu(W1 x). May you compute W2 W1 once and save a product for every x?",
+        "Q, K and V are [4096, 128]. QKᵀ is made, every number above its diagonal is set to 0, "
+        "and the rest is multiplied by V. May you make KᵀV first, a mere 128 x 128, and multiply Q "
+        "by that?",
         choices=("yes", "no"),
-        reference=lambda: "yes" if _same_across_relu() else "no",
-        hint="relu(W1 x) is not linear in x: the brackets can move only between plain products.",
+        reference=lambda: "yes" if _same_across_mask() else "no",
+        slips=[("not-a-product", lambda: "yes")],
+        hint=(
+            "setting to 0 above the diagonal multiplies number by number. That is no product of "
+            "matrices, and stands between two that are."
+        ),
     ),
     ChoiceQuestion(
         "chains.best",
-        "A[8, 8] B[8, 16] C[16, 4096] D[4096, 32] in fp32: which order moves the fewest bytes?",
+        "A[32, 8] B[8, 1024] C[1024, 16] D[16, 4096] in fp32: which order moves the fewest bytes?",
         choices=tuple(rl.chains.order_text(order) for order in rl.chain_orders(4)),
         reference=lambda: rl.best_chain_order(_FOUR, "bytes_moved").text,
+        slips=[
+            ("fewest-flops", lambda: rl.best_chain_order(_FOUR).text),
+            ("left-to-right", lambda: rl.chains.order_text((((0, 1), 2), 3))),
+        ],
         hint=(
-            "the order with the fewest FLOP builds an 8 x 4096 matrix first, and must write it "
-            "and read it back."
+            "D is wide and must be read, the result is wide and must be written; what else is "
+            "wide on the way?"
         ),
     ),
     NumberQuestion(
         "chains.strassen",
         "At which even n does one level of Strassen's scheme first need fewer FLOP than 2 n^3? "
         "Count its 18 additions.",
-        reference=lambda: _crossover(lambda work: work.flops),
+        reference=lambda: _crossover(lambda n: rl.strassen(n).flops),
         tolerance=0,
         slips=[
-            ("equal-not-fewer", lambda: _crossover(lambda work: work.flops) - 2),
+            ("equal-not-fewer", lambda: _crossover(lambda n: rl.strassen(n).flops) - 2),
+            ("forgot-additions", lambda: _crossover(lambda n: 7 * 2 * (n // 2) ** 3)),
         ],
         hint="2 n^3 against 7 x 2 (n/2)^3 + 18 (n/2)^2: divide by n^2 / 4.",
     ),
@@ -143,6 +165,7 @@ QUESTIONS = [
         tolerance=0.005,
         slips=[
             ("mac-is-flop", lambda: rl.best_chain_order(_LORA).flops / 2),
+            ("other-order", lambda: rl.chain_cost(_LORA, _LEFT).flops),
         ],
         hint="keep to the thin middle of 8: A X first.",
     ),
@@ -168,6 +191,9 @@ QUESTIONS = [
         "does it take fewer FLOP to compute AᵀA first, once, by a plain product?",
         reference=lambda: _merge_from(50, 10000, 50),
         tolerance=0,
+        slips=[
+            ("one-pass", lambda: float(_merge_from(50, 10000, 50, passes=1))),
+        ],
         hint=(
             "AᵀA costs 2 x 50 x 10,000 x 50 once and 2 x 50 x 50 each time; without it, each x "
             "costs two passes over A."
@@ -183,6 +209,7 @@ QUESTIONS = [
         reference=lambda: rl.strassen(8192, 2, "bf16").intensity,
         slips=[
             ("wrong-width", lambda: rl.strassen(8192, 2, "fp32").intensity),
+            ("one-level", lambda: rl.strassen(8192, 1, "bf16").intensity),
         ],
         hint=(
             "the 7 products of the first level are each one level on 4096; rl.strassen counts, "
@@ -195,6 +222,9 @@ QUESTIONS = [
         "the same for every x?",
         reference=_merged,
         choices=("yes", "no"),
+        slips=[
+            ("not-a-nonlinearity", lambda: "no"),
+        ],
         hint="(W2 W1) x + (W2 b1 + b2): a bias is no nonlinearity.",
     ),
     FunctionQuestion(
@@ -205,6 +235,7 @@ QUESTIONS = [
         inputs=lambda: [(2, 3, 4, 5), (4096, 64, 4096, 1)],
         slips=[
             ("mac-is-flop", lambda *dims: [flops / 2 for flops in _two_orders(*dims)]),
+            ("other-order", lambda *dims: _two_orders(*dims)[::-1]),
         ],
         hint="AB is [p, r]; BC is [q, t].",
     ),
@@ -215,6 +246,10 @@ QUESTIONS = [
         reference=_merge_from,
         tolerance=1e-9,
         inputs=lambda: [(50, 10000, 50), (4096, 16, 4096), (2, 2, 2)],
+        slips=[
+            ("equal-not-fewer", lambda p, q, r: _break_even(p, q, r, math.ceil)),
+            ("forgot-each-time", lambda p, q, r: p * q * r // (q * (p + r)) + 1),
+        ],
         hint="once 2pqr, then 2pr each, against 2q (p + r) each; what does each x save?",
     ),
     FunctionQuestion(
@@ -254,6 +289,7 @@ QUESTIONS = [
         ],
         slips=[
             ("elements-not-bytes", lambda dims, s: _fewest_bytes(dims, s) / s),
+            ("fewest-flops", _bytes_of_fewest_flops),
         ],
         hint="the lesson's recipe with another price: three matrices for each product.",
     ),
@@ -264,6 +300,13 @@ QUESTIONS = [
         reference=_strassen_from,
         tolerance=1e-9,
         inputs=lambda: [(2, 989.4e12, 3350e9), (4, 20e12, 1.99e12), (4, 1e12, 2e12)],
+        slips=[
+            ("flop-only", lambda s, peak, bandwidth: 20),
+            (
+                "additions-alone",
+                lambda s, peak, bw: 2 * math.floor(max(18, 27 / 4 * s * peak / bw) / 2) + 2,
+            ),
+        ],
         hint=(
             "it moves 6.25 times the bytes: where is it compute-bound, and can it win where it is "
             "not?"

@@ -123,11 +123,21 @@ def shown_in_the_text(f):
 # (question, a wrong answer, the slip that is named: two where both fit)
 WRONG_VALUES = [
     ("chains.right-flops", "2.097 MFLOP", "mac-is-flop"),
+    ("chains.right-flops", "402.7 MFLOP", "other-order"),
     ("chains.intermediate", "4.194 MB", "elements-not-bytes"),
     ("chains.intermediate", "16.78 MB", "wrong-width"),
+    ("chains.across", "yes", "not-a-product"),
+    ("chains.best", "A((BC)D)", "fewest-flops"),
+    ("chains.best", "((AB)C)D", "left-to-right"),
     ("chains.strassen", 18, "equal-not-fewer"),
+    ("chains.strassen", 2, "forgot-additions"),
     ("chains.x-lora", "4.194 MFLOP", "mac-is-flop"),
+    ("chains.x-lora", "5.369 GFLOP", "other-order"),
     ("chains.x-moved", "8.651 MB", "wrong-width"),
     ("chains.x-moved", "2.163 MB", "elements-not-bytes"),
+    ("chains.x-again", 25, "round-up"),
+    ("chains.x-again", 51, "one-pass"),
     ("chains.x-strassen", "67.78 FLOP/byte", "wrong-width"),
+    ("chains.x-strassen", "382.3 FLOP/byte", "one-level"),
+    ("chains.x-affine", "no", "not-a-nonlinearity"),
 ]
