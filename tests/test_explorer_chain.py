@@ -57,9 +57,8 @@ def test_numbers_cover_neither_the_brackets_nor_one_another(matrices, sizes, pre
     rows = {}
     for words in lay_out(now.axes, now.height, now.marks):
         if isinstance(words, Words):
-            width = text_size(words.text.strip("\u2002"), words.size)[0]
-            blank = text_size("\u2002", words.size)[0] * (1 if words.anchor == "start" else -1)
-            start = words.x + blank - (width if words.anchor == "end" else 0)
+            width = text_size(words.text, words.size)[0]
+            start = words.x - (width if words.anchor == "end" else 0)
             rows.setdefault(words.y, []).append((start, start + width))
     for spans in map(sorted, rows.values()):
         assert (

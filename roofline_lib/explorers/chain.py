@@ -36,6 +36,7 @@ _COLUMNS = {
     ),
 }
 _TOP, _HEIGHT = 12, 420
+_GAP = 11  # pixels from the middle of a point to its number
 _NAMED, _NUMBERED = 14, 5  # so many rows have room for all names, for all numbers
 
 
@@ -138,7 +139,8 @@ def _row(
     wins = [measure for measure in MINIMISE if cost in best[measure]]
     if rows <= _NAMED or any(best[measure][0] is cost for measure in wins):
         color = INK if wins else FAINT
-        yield Text(axes[0].xlim[0], baseline, f"{cost.text}\u2002", color, "end", 12)
+        left = axes[0].xlim[0] * _ratio(-_GAP, axes[0])
+        yield Text(left, baseline, cost.text, color, "end", 12)
     for panel, measure in enumerate(MINIMISE):
         column, value = _COLUMNS[measure], getattr(cost, measure)
         least, low = measure in wins, axes[panel].xlim[0]
@@ -146,9 +148,11 @@ def _row(
         radius = 6 if least else 4
         yield Point(value, middle, "", column.color, column.kind, not least, radius, panel=panel)
         if rows <= _NUMBERED or best[measure][0] is cost:
-            said = f"\u2002{quantity(value, column.unit)}\u2002"
-            anchor = "start" if _fits_right(said, value, panel, axes) else "end"
-            yield Text(value, baseline, said, column.color, anchor, 12.5, panel)
+            said = quantity(value, column.unit)
+            right = _fits_right(said, value, panel, axes)
+            beside = value * _ratio(_GAP if right else -_GAP, axes[panel])
+            anchor = "start" if right else "end"
+            yield Text(beside, baseline, said, column.color, anchor, 12.5, panel)
 
 
 def _fits_right(said: str, value: float, panel: int, axes: tuple[Axes, ...]) -> bool:
@@ -156,7 +160,14 @@ def _fits_right(said: str, value: float, panel: int, axes: tuple[Axes, ...]) -> 
     low, high = axes[panel].xlim
     start, _, width, _ = axes[panel].rect
     edge = axes[panel + 1].rect[0] - 4 if panel + 1 < len(axes) else WIDTH
-    return start + width * log(value / low) / log(high / low) + text_size(said, 12.5)[0] < edge
+    at = start + width * log(value / low) / log(high / low) + _GAP
+    return at + text_size(said, 12.5)[0] < edge
+
+
+def _ratio(pixels: float, axes: Axes) -> float:
+    """What so many pixels to the right multiply a value by."""
+    low, high = axes.xlim
+    return (high / low) ** (pixels / axes.rect[2])
 
 
 def sentences(found: Figures) -> tuple[str, ...]:

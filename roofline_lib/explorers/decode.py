@@ -194,15 +194,14 @@ def marks(found: Figures, axes: tuple[Axes, ...]) -> tuple[Mark, ...]:
 
 
 def _points(limits: dict[str, Bound]) -> list[Point]:
-    """A point for each group; groups that lie on one another share it and its label. Attention has
-    its own, on top of the others."""
+    """A point for each group; groups that lie on one another share it and its label. Attention's is
+    a diamond, on top of the others."""
     heaps = {}
-    for name, limit in limits.items():
+    for name in sorted(limits, key=lambda name: name != "attention"):
         close = (
             one
             for one in heaps
-            if "attention" not in (one, name)
-            and abs(np.log(limit.work.intensity / limits[one].work.intensity)) < 0.3
+            if abs(np.log(limits[name].work.intensity / limits[one].work.intensity)) < 0.3
         )
         heaps.setdefault(next(close, name), []).append(name)
     return [
@@ -213,13 +212,17 @@ def _points(limits: dict[str, Bound]) -> list[Point]:
             INK,
             _SHAPES[name],
         )
-        for name, heap in sorted(heaps.items(), key=lambda item: item[0] == "attention")
+        for name, heap in reversed(heaps.items())
     ]
 
 
 def _name_of(heap: list[str], limits: dict[str, Bound]) -> str:
     """All products with weights together are called as in the bar below."""
-    return "products with weights" if len(heap) == len(limits) - 1 else ", ".join(heap)
+    if len(heap) == len(limits):
+        return "all operators"
+    if len(heap) == len(limits) - 1 and "attention" not in heap:
+        return "products with weights"
+    return ", ".join(heap)
 
 
 def _bars(found: Figures) -> list[Bar]:
