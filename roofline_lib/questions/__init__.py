@@ -26,6 +26,7 @@ TOPICS = (
     "operators",
     "attention",
     "training",
+    "models",
     "lies",
 )
 
