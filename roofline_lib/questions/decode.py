@@ -211,7 +211,7 @@ QUESTIONS = [
             ("not-the-limit", lambda: "int4 weights"),
             ("not-the-limit", lambda: "twice the FLOP/s"),
         ],
-        hint="neither bytes nor FLOP fill the step: 32 of the 35 ms pass between kernels.",
+        hint="32 of the 35 ms are neither bytes nor FLOP: kernel after kernel waits to be started.",
     ),
     NumberQuestion(
         "decode.x-long-prompt",
