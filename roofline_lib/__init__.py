@@ -75,6 +75,7 @@ if TYPE_CHECKING:  # imported when first asked for, so that the first import sta
     from roofline_lib.explorers.gemm import GemmExplorer
     from roofline_lib.explorers.measured import MeasuredExplorer
     from roofline_lib.explorers.operator import OperatorExplorer
+    from roofline_lib.explorers.parallel import ParallelExplorer
     from roofline_lib.explorers.peak import PeakExplorer
     from roofline_lib.explorers.serving import ServingExplorer
     from roofline_lib.explorers.tiling import TilingExplorer
@@ -170,6 +171,7 @@ _LAZY = {
     "explorers.gemm": ("GemmExplorer",),
     "explorers.measured": ("MeasuredExplorer",),
     "explorers.operator": ("OperatorExplorer",),
+    "explorers.parallel": ("ParallelExplorer",),
     "explorers.peak": ("PeakExplorer",),
     "explorers.serving": ("ServingExplorer",),
     "explorers.tiling": ("TilingExplorer",),
@@ -257,6 +259,7 @@ __all__ = [
     "OperatorExplorer",
     "PRECISIONS",
     "Parallel",
+    "ParallelExplorer",
     "ParallelStep",
     "ParallelTraining",
     "Peak",

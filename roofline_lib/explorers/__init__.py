@@ -40,5 +40,6 @@ _LISTINGS = (
     Listing("OperatorExplorer", "operator"),
     Listing("TrainingExplorer", "training"),
     Listing("ServingExplorer", "serving", {"model": "llama-3-8b", "machine": "H200 SXM"}),
+    Listing("ParallelExplorer", "parallel", {"model": "llama-3-70b", "tensor": 8}),
 )
 EXPLORERS: dict[str, Listing] = {listing.name: listing for listing in _LISTINGS}
