@@ -5,7 +5,6 @@ FEW_SLIPS = {
     "measured.efficiency",
     "measured.waves",
     "measured.bytes",
-    "measured.chains",
     "measured.above",
     "measured.x-repeats",
     "measured.x-at-its-clock",
@@ -18,20 +17,7 @@ FEW_SLIPS = {
 }
 
 # lessons that do not keep a rule of tools/notebook_rules.py yet
-LESSONS = {
-    "used": {
-        "measured",
-    },
-    "narrow": {
-        "measured",
-    },
-    "short": {
-        "measured",
-    },
-    "described": {
-        "measured",
-    },
-}
+LESSONS = {}
 
 # the same of exercises
 EXERCISES = {

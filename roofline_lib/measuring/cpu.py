@@ -105,24 +105,27 @@ def _jobs(quick, threads, repeats):
     if quick:
         pace, largest, step = Pace(0.01, 0.03, repeats), 4 * last_level, 3
         side, rows, cubes = 1024, ROWS[:-1], (32, 128, 512, 1024)
+        precisions = ("fp32",)  # a gigabyte in either would be filled for each size
     else:
         pace, largest, step = Pace(0.05, 0.1, repeats), 16 * last_level, 1
         side, rows, cubes = 2048, ROWS, CUBES
+        precisions = tuple(TYPES)
     sizes = [2**exponent for exponent in range(14, 40, step) if 2**exponent < largest]
     streams = [
         Job(f"{family} {size} B", partial(_stream, family, size, threads, pace))
         for family in STREAMS
         for size in (*sizes, largest)
     ]
-    shapes = [("gemm_m", ProductShape(m, side, side)) for m in rows]
-    shapes += [("gemm_n", ProductShape(n, n, n)) for n in cubes]
+    shapes = [
+        (precision, "gemm_m", ProductShape(m, side, side)) for precision in precisions for m in rows
+    ]
+    shapes += [(precision, "gemm_n", ProductShape(n, n, n)) for precision in TYPES for n in cubes]
     products = [
         Job(
             f"{family} {precision} {(shape.m, shape.n, shape.k)}",
             partial(_product, family, precision, shape, last_level, pace),
         )
-        for family, shape in shapes
-        for precision in TYPES
+        for precision, family, shape in shapes
     ]
     chains = [
         Job(f"chain {label}", partial(_chain, label, order, pace))
@@ -180,7 +183,11 @@ def _filled(shape, kind):
     """An array of its own memory, full of the same million random numbers over and over: to draw a
     gigabyte would take longer than to time it."""
     drawn = np.random.default_rng(1).standard_normal(2**20).astype(kind)
-    return np.resize(drawn, shape)
+    filled = np.empty(shape, kind)
+    flat = filled.reshape(-1)
+    for start in range(0, flat.size, drawn.size):
+        flat[start : start + drawn.size] = drawn[: flat.size - start]
+    return filled
 
 
 def _repeat(one_pass, arrays, count):

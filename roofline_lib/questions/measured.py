@@ -161,21 +161,6 @@ QUESTIONS = [
             "from DRAM."
         ),
     ),
-    NumberQuestion(
-        "measured.chains",
-        "A multiply-add takes 4 cycles, at 1.98 GHz. One warp runs 8 independent chains of them. "
-        "How long is one step of all eight?",
-        unit="ns",
-        reference=lambda: max(4, 8) / 1.98e9,
-        tolerance=0.01,
-        slips=[
-            ("latency-for-rate", lambda: 4 / 1.98e9),
-        ],
-        hint=(
-            "a scheduler starts one instruction of a warp in a cycle; whichever takes longer "
-            "counts, waiting or starting."
-        ),
-    ),
     ChoiceQuestion(
         "measured.above",
         "A stream over 20 MB, passed a thousand times, shows 5.6 TB/s on a chip with 4.8 TB/s of "

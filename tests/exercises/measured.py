@@ -189,7 +189,6 @@ WRONG_VALUES = [
     ("measured.clock", "405.5 TFLOP/s", "mac-is-flop"),
     ("measured.efficiency", "21.71 %", "peak-for-roof"),
     ("measured.bytes", "77.65 %", "elements-not-bytes"),
-    ("measured.chains", "2.02 ns", "latency-for-rate"),
     ("measured.x-repeats", "311.2 TFLOP/s", "mac-is-flop"),
     ("measured.x-at-its-clock", "43.11 %", "mac-is-flop"),
     ("measured.x-floor", "9.208 %", "peak-for-roof"),
