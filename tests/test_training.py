@@ -76,6 +76,18 @@ def test_one_layer_is_live_while_it_is_recomputed():
     )
 
 
+@pytest.mark.parametrize("dense_d_ff", [64, 9999])
+def test_the_live_layer_is_the_larger_kind(dense_d_ff):
+    """One of the layers with a plain FFN, or one of those with experts."""
+    sizes = dict(layers=4, d_model=512, heads=8, kv_heads=8, head_dim=64, d_ff=256, vocab=1000)
+    model = rl.Transformer(
+        **sizes, experts=8, experts_per_token=2, dense_layers=1, dense_d_ff=dense_d_ff
+    )
+    widest = 3 * max(2 * 256, dense_d_ff)
+    held = rl.training_memory(model, 3, 100, "layer inputs")
+    assert held.recomputed == 2 * 300 * (4 * 512 + 4 * 512 + widest)
+
+
 def test_the_worst_moment_counts_and_not_the_sum():
     """The loss is over before the first layer is recomputed."""
     held = rl.training_memory(GPT, 2, 512, "layer inputs")
