@@ -1,7 +1,11 @@
 """Questions on whole models: their price, their step, and serving them."""
 
+from math import inf
+from statistics import mean, median
+
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, NumberQuestion
+from roofline_lib import measuring
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
 
 _LLAMA = rl.transformer("llama-3-70b")
 _CARD = rl.machine("H200 SXM")
@@ -29,6 +33,81 @@ def _small_model():
 
 def _cost(cards=2, users=48):
     return rl.cost_per_million_tokens(cards * 2.70, users / 12e-3)
+
+
+def _pace():
+    """What sets the pace of steps launched from Python, by the record: what they would take from a
+    graph, or as long as the host needs whatever the batch."""
+    record = measuring.load("h200_llama3_a")
+    eager = [point.seconds for point in record.select("decode") if point.label == "eager"]
+    works = [point.work for point in record.select("decode") if point.label == "eager"]
+    least = [rl.bound(work, measuring.sustained_roof(record), "bf16") for work in works]
+    if max(eager) / min(eager) < 1.1 and max(limit.time for limit in least) < min(eager) / 2:
+        return "the host"
+    return "the arithmetic" if least[-1].bound_by == "compute" else "the memory"
+
+
+def _prefix(computed=0.25, worth=2):
+    """Seconds of the products with weights for a prompt of 4,096 tokens."""
+    return worth * rl.transformer("llama-3-8b").parameters * 4096 * computed / 682e12
+
+
+def _in_flight(ttft=0.4, gaps=200):
+    return rl.requests_in_flight(5, ttft + gaps * 0.020)
+
+
+def _unused(tokens=None):
+    """Bytes of 1,000 sequences' last pages that hold nothing."""
+    token = rl.transformer("llama-3-8b").kv_bytes_per_token("bf16")
+    return 1000 * token * (rl.page_waste(16) if tokens is None else tokens)
+
+
+def _parameters(layers, d_model, heads, kv_heads, head_dim, d_ff, vocab, tied):
+    model = rl.Transformer(layers, d_model, heads, kv_heads, head_dim, d_ff, vocab, tied=tied)
+    return model.parameters
+
+
+def _missing(rows, bandwidth):
+    """(seconds that the bytes do not explain, kernels) of each row that can be true."""
+    left = [(seconds - moved / bandwidth, kernels) for _, seconds, moved, kernels in rows]
+    return [(seconds, kernels) for seconds, kernels in left if seconds >= 0]
+
+
+def _launch_constant(rows, bandwidth, middle=median):
+    return middle(seconds / kernels for seconds, kernels in _missing(rows, bandwidth))
+
+
+def _of_sums(rows, bandwidth):
+    seconds, kernels = zip(*_missing(rows, bandwidth), strict=True)
+    return sum(seconds) / sum(kernels)
+
+
+def _cheapest(cards, weight_bytes, user_bytes, kernels, per_kernel, wait):
+    """Least price of a million tokens over the cards; inf where none serves one user in time."""
+    best = inf
+    for price, memory, bandwidth in cards:
+        room = min(memory, bandwidth * (wait - kernels * per_kernel))
+        users = (room - weight_bytes) // user_bytes
+        if users >= 1:
+            step = (weight_bytes + users * user_bytes) / bandwidth + kernels * per_kernel
+            best = min(best, rl.cost_per_million_tokens(price, users / step))
+    return best
+
+
+def _goodput(requests, duration, ttft_limit, tpot_limit, gaps=lambda tokens: max(tokens - 1, 1)):
+    ttft = [first - sent for sent, first, _, _ in requests]
+    tpot = [(last - first) / gaps(tokens) for _, first, last, tokens in requests]
+    return float(rl.goodput(ttft, tpot, duration, rl.Limits(ttft_limit, tpot_limit)))
+
+
+def _best_guesses(acceptance, users, step, row, draft, most, yields=rl.expected_tokens):
+    """The fewest guesses at which the most tokens come in a second."""
+
+    def rate(guesses):
+        verified = max(step, users * (guesses + 1) * row)
+        return yields(acceptance, guesses) / (verified + guesses * draft)
+
+    return max(range(most + 1), key=rate)
 
 
 QUESTIONS = [
@@ -97,5 +176,176 @@ QUESTIONS = [
             ("one-card", lambda: _cost(cards=1)),
         ],
         hint="48 tokens every 12 ms; an hour has 3600 s and costs 5.40 dollars.",
+    ),
+    NumberQuestion(
+        "models.x-unused",
+        "1,000 users' caches lie in pages of 16 tokens, at 131,072 byte a token. How much of "
+        "that room stands empty in their last pages, on average over all lengths?",
+        unit="MB",
+        reference=_unused,
+        slips=[
+            ("whole-page", lambda: _unused(16)),
+            ("half-a-page", lambda: _unused(8)),
+        ],
+        hint="the last page holds 1 to 16 tokens, so 15 to 0 are missing.",
+    ),
+    NumberQuestion(
+        "models.x-in-flight",
+        "5 requests a second come in. Each gets its first token after 0.4 s and then 200 more, 20 "
+        "ms apart. How many are being served at a time, on average?",
+        reference=_in_flight,
+        counts="requests",
+        slips=[
+            ("forgot-first-token", lambda: _in_flight(ttft=0)),
+            ("until-the-first-token", lambda: _in_flight(gaps=0)),
+        ],
+        hint="Little's law: requests a second times the seconds that each stays.",
+    ),
+    NumberQuestion(
+        "models.x-prefix",
+        "Of a prompt of 4,096 tokens three quarters lie in the prefix cache. How long do the "
+        "products with Llama-3-8B's weights take for it, at least, on the lesson's card? It keeps "
+        "up 682 TFLOP/s; count 2 FLOP for each of 8.03e9 parameters and token.",
+        unit="ms",
+        reference=_prefix,
+        slips=[
+            ("hits-for-misses", lambda: _prefix(0.75)),
+            ("forgot-hits", lambda: _prefix(1)),
+            ("mac-is-flop", lambda: _prefix(worth=1)),
+        ],
+        hint="1,024 tokens are left to compute.",
+    ),
+    NumberQuestion(
+        "models.x-speculation",
+        "A small model guesses 3 tokens, and each guess holds with probability 0.7. How many "
+        "tokens does a step of the large model yield on average?",
+        reference=lambda: rl.expected_tokens(0.7, 3),
+        counts="tokens",
+        slips=[
+            ("guesses-in-a-row", lambda: 1 + 3 * 0.7),
+            ("all-guesses-hold", lambda: 4.0),
+        ],
+        hint="its own token always; the first guess in 0.7 of the steps, the second in 0.7 x 0.7.",
+    ),
+    ChoiceQuestion(
+        "models.x-pace",
+        "Started from Python, kernel by kernel, the lesson's step takes 30.4 ms for one user, 30.2 "
+        "for 16 and 30.8 for 256. What sets its pace?",
+        choices=("the host", "the memory", "the arithmetic"),
+        reference=_pace,
+        slips=[
+            ("not-the-limit", lambda: "the memory"),
+            ("not-the-limit", lambda: "the arithmetic"),
+        ],
+        hint="bytes and FLOP grow with the users; only the number of kernels stays.",
+    ),
+    FunctionQuestion(
+        "models.x-parameters",
+        "A function: the parameters of a model, to the last digit.",
+        reference=_parameters,
+        tolerance=1e-12,
+        inputs=lambda: [
+            (32, 4096, 32, 8, 128, 14336, 128256, False),
+            (36, 2560, 32, 8, 128, 9728, 151936, True),
+            (26, 2304, 8, 4, 256, 9216, 256000, True),
+        ],
+        slips=[
+            (
+                "heads-not-kv-heads",
+                lambda ls, d, h, kv, hd, f, v, t: _parameters(ls, d, h, h, hd, f, v, t),
+            ),
+            (
+                "one-table",
+                lambda ls, d, h, kv, hd, f, v, t: _parameters(ls, d, h, kv, hd, f, v, not t),
+            ),
+            (
+                "forgot-norms",
+                lambda ls, d, *rest: _parameters(ls, d, *rest) - (2 * ls + 1) * d,
+            ),
+        ],
+        hint=(
+            "Q and O are d_model x (heads x head_dim), K and V have the KV heads; three wide "
+            "matrices, two norms a layer and one at the end; the table, and the logits' matrix."
+        ),
+    ),
+    FunctionQuestion(
+        "models.x-launch-constant",
+        "A function: the seconds that a kernel costs, from the rows of a record.",
+        reference=_launch_constant,
+        tolerance=1e-6,
+        inputs=lambda: [
+            ([[1, 5e-3, 8e9, 1000], [4, 6e-3, 1e10, 1000], [64, 9e-3, 1.2e10, 900]], 4e12),
+            ([[1, 5e-3, 8e9, 500], [4, 1e-3, 1e10, 500], [8, 4e-3, 1e10, 400]], 4e12),
+        ],
+        slips=[
+            ("mean-for-median", lambda rows, bw: _launch_constant(rows, bw, lambda x: mean(x))),
+            ("ratio-of-sums", _of_sums),
+        ],
+        hint="for each row what its bytes leave unexplained, over its kernels; then the median.",
+    ),
+    FunctionQuestion(
+        "models.x-cheapest",
+        "A function: the least price of a million tokens within a wait; math.inf where no card "
+        "can.",
+        reference=_cheapest,
+        tolerance=1e-6,
+        inputs=lambda: [
+            ([[3.6, 150e9, 4.4e12], [1.8, 86e9, 1.8e12]], 15e9, 134e6, 900, 2.6e-6, 0.03),
+            ([[3.6, 150e9, 4.4e12], [0.9, 24e9, 0.9e12]], 15e9, 134e6, 900, 2.6e-6, 0.02),
+            ([[3.6, 150e9, 4.4e12]], 15e9, 134e6, 900, 2.6e-6, 0.005),
+        ],
+        slips=[
+            ("forgot-launches", lambda c, w, u, k, t, wait: _cheapest(c, w, u, 0, t, wait)),
+            ("one-of-two-limits", lambda c, w, u, k, t, wait: _cheapest(c, w, u, k, t, 1e9)),
+        ],
+        hint=(
+            "on each card the largest batch is the cheapest: what memory holds, and what the wait "
+            "allows when the kernels have had theirs."
+        ),
+    ),
+    FunctionQuestion(
+        "models.x-goodput",
+        "A function: requests a second that keep both limits.",
+        reference=_goodput,
+        tolerance=1e-6,
+        inputs=lambda: [
+            ([[0, 0.25, 2.25, 5], [1, 1.5, 2.5, 5], [2, 4, 4.5, 3], [2, 2.5, 6.5, 5]], 8, 1, 0.45),
+            ([[0, 0.25, 0.25, 1], [0, 0.5, 8.5, 9], [1, 1.5, 5.5, 3]], 4, 1, 0.95),
+        ],
+        slips=[
+            (
+                "one-gap-too-many",
+                lambda *given: _goodput(*given, gaps=lambda tokens: tokens),
+            ),
+            ("one-of-two-limits", lambda r, d, ttft, tpot: _goodput(r, d, ttft, 1e9)),
+        ],
+        hint="TTFT from sent to first; TPOT is (last - first)/(tokens - 1), where there are gaps.",
+    ),
+    FunctionQuestion(
+        "models.x-best-guesses",
+        "A function: how many guesses bring the most tokens a second.",
+        reference=_best_guesses,
+        tolerance=1e-9,
+        inputs=lambda: [
+            (0.8, 1, 6e-3, 24e-6, 0.6e-3, 16),
+            (0.8, 128, 6e-3, 24e-6, 0.6e-3, 16),
+            (0.95, 32, 6e-3, 24e-6, 0.1e-3, 16),
+        ],
+        slips=[
+            (
+                "guesses-in-a-row",
+                lambda *given: _best_guesses(*given, yields=lambda a, g: 1 + a * g),
+            ),
+            (
+                "rows-are-free",
+                lambda a, users, step, row, draft, most: _best_guesses(
+                    a, 0, step, row, draft, most
+                ),
+            ),
+        ],
+        hint=(
+            "tokens a pass over the seconds of the pass and of its guesses; try every number. A "
+            "pass has users x (guesses + 1) rows."
+        ),
     ),
 ]
