@@ -85,15 +85,20 @@ class TrainingMemory:
 
 
 def zero_memory(
-    parameters: Number, ranks: Number, zero: int, gradient_bytes: float = _BF16
+    parameters: Number, ranks: Number, zero: int, *, gradients: str = "bf16"
 ) -> TrainingMemory:
     """The TrainingMemory of one of `ranks` data parallel ranks under ZeRO, without activations.
 
     Stage `zero` 0 shares nothing, 1 the optimizer's state, 2 also the gradients, 3 also the
-    weights: 16 byte a parameter become 4 + 12/n, 2 + 14/n and 16/n.
+    weights: 16 byte a parameter become 4 + 12/n, 2 + 14/n and 16/n. `gradients` is the precision
+    that gradients are summed in.
     """
     parameters = number("parameters", parameters, "parameters", least=0)
     ranks, zero = size("ranks", ranks, "ranks"), zero_stage(zero)
+    return _zero_memory(parameters, ranks, zero, bytes_of("gradients", gradients))
+
+
+def _zero_memory(parameters, ranks, zero, gradient_bytes):
     return TrainingMemory(
         _BF16 * parameters / (ranks if zero >= 3 else 1),
         gradient_bytes * parameters / (ranks if zero >= 2 else 1),
@@ -225,9 +230,9 @@ class ParallelTraining:
     bubble: float = 0.0
 
     @property
-    def transfer_time(self) -> float:
+    def transfer_time(self) -> Value:
         """Seconds of all transfers of one chip, one after another. ValueError without a link."""
-        return sum(transfer.time for transfer in self.transfers.values())
+        return sum((transfer.time for transfer in self.transfers.values()), start=0.0)
 
     def work_time(self, machine: Machine | str, precision: str) -> float:
         """Seconds at least for the chip's Works, the pipeline's idle time included."""
@@ -275,8 +280,8 @@ def _shared_step(model, micro_batch, tokens, times, keep, width, parallel, link)
     experts = groups.pop("experts", 0)
     rest = sum(groups.values())
     shared, expert_part = (
-        zero_memory(rest, parallel.replicas, parallel.zero, width),
-        zero_memory(experts, parallel.data, parallel.zero, width),
+        _zero_memory(rest, parallel.replicas, parallel.zero, width),
+        _zero_memory(experts, parallel.data, parallel.zero, width),
     )
     held = training_memory(chip, own, tokens, keep)
     # a pipeline's first stage waits longest for its gradients: it keeps a micro-batch a stage

@@ -367,7 +367,7 @@ BREAKS = {
     ],
     "measuring/clocks": [
         ("        self._look()\n        self._thread", "        self._thread"),
-        ("if start <= seen.at <= end", "if True"),
+        ("inside = [seen for seen in self.seen if start <= seen.at <= end]", "inside = [*self.seen]"),
     ],
     "measuring/run": [
         ("lines[0][:200] if lines else type(error).__name__", "lines[0][:200]"),

@@ -319,26 +319,39 @@ CALLS = [
     ),
     (
         rl.training_memory,
-        dict(model=MODEL, micro_batch=100, tokens=120, keep="everything"),
-        dict(model="object", micro_batch=BATCH, tokens=TOKENS, keep="name"),
+        dict(model=MODEL, micro_batch=100, tokens=120, keep="everything", gradients="bf16"),
+        dict(model="object", micro_batch=BATCH, tokens=TOKENS, keep="name", gradients="name"),
     ),
     (
         rl.training_step,
-        dict(model=MODEL, micro_batch=100, tokens=120, accumulation=3, keep="layer inputs"),
+        dict(
+            model=MODEL,
+            micro_batch=100,
+            tokens=120,
+            accumulation=3,
+            keep="layer inputs",
+            gradients="bf16",
+        ),
         dict(
             model="object",
             micro_batch=BATCH,
             tokens=TOKENS,
             accumulation="micro-batches size",
             keep="name",
+            gradients="name",
             parallel="object",
             link="object",
         ),
     ),
     (
         rl.zero_memory,
-        dict(parameters=100, ranks=8, zero=2),
-        dict(parameters="parameters amount", ranks="ranks size", zero="stage count*"),
+        dict(parameters=100, ranks=8, zero=2, gradients="bf16"),
+        dict(
+            parameters="parameters amount",
+            ranks="ranks size",
+            zero="stage count*",
+            gradients="name",
+        ),
     ),
     (
         rl.Parallel,
@@ -965,12 +978,15 @@ def test_every_public_function_and_argument_is_in_the_table():
         rl.ParallelStep,
         rl.ParallelTraining,
         rl.Price,
+        rl.Diagram,
     }
     public = {value for name in rl.__all__ if callable(value := getattr(rl, name))}
     pictures = {
         value
         for value in public
-        if value.__module__.startswith(("roofline_lib.explorers", "roofline_lib.rooflines"))
+        if value.__module__.startswith(
+            ("roofline_lib.explorers", "roofline_lib.rooflines", "roofline_lib.diagrams")
+        )
     }
     assert public - set(tried) - elsewhere - made_by_the_library - pictures == set()
     for function, arguments in tried.items():
