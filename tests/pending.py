@@ -2,29 +2,19 @@
 
 # questions whose two likeliest wrong answers are not named yet
 FEW_SLIPS = {
-    "measured.efficiency",
     "measured.waves",
     "measured.bytes",
     "measured.above",
-    "measured.x-repeats",
     "measured.x-at-its-clock",
     "measured.x-floor",
     "measured.x-stranger",
     "measured.x-shortest",
     "measured.x-speed-up",
     "measured.x-tile-behind",
-    "measured.x-fewest-lists",
 }
 
 # lessons that do not keep a rule of tools/notebook_rules.py yet
 LESSONS = {}
 
 # the same of exercises
-EXERCISES = {
-    "timed": {
-        "measured",
-    },
-    "led_on": {
-        "measured",
-    },
-}
+EXERCISES = {}

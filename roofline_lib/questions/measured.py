@@ -1,6 +1,8 @@
 """Questions on measured points under the roof."""
 
+import json
 import math
+from functools import partial
 
 import numpy as np
 
@@ -99,14 +101,33 @@ def _tile_behind(m, n, k, element_bytes, counted, candidates):
     )
 
 
-def _fewest_lists(nodes, node_bytes, sector, latency, bandwidth):
-    sectors = -(-node_bytes // sector)
-    limit = rl.Bound(rl.Work(0, nodes * sectors * sector), 1.0, bandwidth).memory_time
-    return (
-        float(smallest_whole(lambda lists: -(-nodes // lists) * latency <= limit))
-        if latency <= limit
-        else math.inf
-    )
+def _record(seconds):
+    """A small record in JSON: products over m in fp32, with their repeats (s)."""
+    points = [
+        {
+            "family": "gemm_m",
+            "precision": "fp32",
+            "shape": {"m": m, "n": 64, "k": 64},
+            "flops": 8192.0 * m,
+            "repeats": repeats,
+        }
+        for m, repeats in seconds.items()
+    ]
+    return json.dumps({"points": points})
+
+
+def _plateau(text, precision, share, kept=True, middle=np.median):
+    """By asking of every size whether it and all larger ones reach the share."""
+    points = [
+        point
+        for point in json.loads(text)["points"]
+        if (point["family"], point["precision"]) == ("gemm_m", precision)
+    ]
+    m = np.array([point["shape"]["m"] for point in points])
+    rates = np.array([point["flops"] / middle(point["repeats"]) for point in points])
+    reach = rates >= share * rates.max()
+    begins = [size for size in m if (reach[m >= size].all() if kept else reach[m == size].all())]
+    return float(min(begins, default=math.nan))
 
 
 QUESTIONS = [
@@ -132,6 +153,7 @@ QUESTIONS = [
         tolerance=0.01,
         slips=[
             ("peak-for-roof", lambda: 100 * _LAYER.flops / 40e-6 / _H200.peak("bf16")),
+            ("forgot-c", lambda: 100 * 2 * (64 + 16384) * 4096 / _H200.bandwidth() / 40e-6),
         ],
         hint=(
             'rl.bound(rl.gemm(64, 16384, 4096, "bf16"), "H200 SXM", "bf16").time is the least time.'
@@ -178,6 +200,7 @@ QUESTIONS = [
         tolerance=0.005,
         slips=[
             ("mac-is-flop", lambda: rl.gemm(2048, 2048, 2048).flops / 2 / np.median(_REPEATS)),
+            ("mean-for-median", lambda: rl.gemm(2048, 2048, 2048).flops / np.mean(_REPEATS)),
         ],
         hint=(
             "one of the seven met something else on its way; the mean would hear of it, the "
@@ -312,19 +335,23 @@ QUESTIONS = [
         ),
     ),
     FunctionQuestion(
-        "measured.x-fewest-lists",
-        "A function: the fewest linked lists with which memory's bandwidth, not its latency, "
-        "decides.",
-        reference=_fewest_lists,
+        "measured.x-plateau",
+        "A function: the m at which the plateau of a record begins.",
+        reference=_plateau,
         tolerance=1e-9,
         inputs=lambda: [
-            (10**8, 24, 32, 600e-9, 4.4e12),
-            (1000, 100, 64, 1e-6, 5e9),
-            (10, 8, 32, 1e-6, 1e12),
+            (_record({1: [4e-6], 2: [4e-6], 4: [4e-6], 8: [8e-6]}), "fp32", 0.9),
+            (
+                _record({1: [9e-6], 4: [6e-6], 2: [2e-6], 8: [8e-6, 8e-6, 9e-5], 16: [16e-6]}),
+                "fp32",
+                0.9,
+            ),
+            (_record({1: [4e-6], 2: [5e-6], 4: [9e-6], 8: [16e-6]}), "fp32", 0.8),
         ],
-        hint=(
-            "how many hops fit into the time of the traffic? Whole ones; then so many nodes may "
-            "stand in one list."
-        ),
+        slips=[
+            ("first-for-plateau", partial(_plateau, kept=False)),
+            ("mean-for-median", partial(_plateau, middle=np.mean)),
+        ],
+        hint="from the largest m downwards: where does the first one fall short?",
     ),
 ]
