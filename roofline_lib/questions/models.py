@@ -78,6 +78,10 @@ def _launch_constant(rows, bandwidth, middle=median):
     return middle(seconds / kernels for seconds, kernels in _missing(rows, bandwidth))
 
 
+def _of_all_rows(rows, bandwidth):
+    return median((seconds - moved / bandwidth) / kernels for _, seconds, moved, kernels in rows)
+
+
 def _of_sums(rows, bandwidth):
     seconds, kernels = zip(*_missing(rows, bandwidth), strict=True)
     return sum(seconds) / sum(kernels)
@@ -281,6 +285,7 @@ QUESTIONS = [
         slips=[
             ("mean-for-median", lambda rows, bw: _launch_constant(rows, bw, lambda x: mean(x))),
             ("ratio-of-sums", _of_sums),
+            ("impossible-row", _of_all_rows),
         ],
         hint="for each row what its bytes leave unexplained, over its kernels; then the median.",
     ),
