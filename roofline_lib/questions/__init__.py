@@ -27,6 +27,7 @@ TOPICS = (
     "attention",
     "training",
     "models",
+    "chips",
     "lies",
 )
 
