@@ -137,23 +137,65 @@ def test_a_precision(copy):
 def test_an_operator(copy):
     copy.append(
         "roofline_lib/operators.py",
-        '\n\ndef ger(m, n, precision="fp32"):\n'
+        '\n\ndef ger(m: Number, n: Number, precision: str = "fp32") -> Work:\n'
         '    """A[m, n] += x[m] y[n]: 2mn FLOP; A, x and y in, A out."""\n'
         '    m, n = size("m", m), size("n", n)\n'
         "    return Work(2 * m * n, bytes_per_element(precision) * (2 * m * n + m + n))\n",
     )
-    copy.append(
-        "roofline_lib/__init__.py", "\nfrom roofline_lib.operators import ger  # noqa: E402\n"
-    )
+    copy.replace("roofline_lib/__init__.py", "    gemv,\n", "    gemv,\n    ger,\n")
+    copy.replace("roofline_lib/__init__.py", '    "gemv",\n', '    "gemv",\n    "ger",\n')
     copy.append(
         "tests/test_operators.py",
         "\n\ndef test_ger_is_a_product_with_one_column():\n"
         "    assert rl.ger(7, 5).flops == rl.gemm(7, 5, 1).flops\n",
     )
-    row = '    (rl.ger, dict(m=96, n=80, precision="bf16"), dict(m=E, n=E, precision="name")),\n'
-    copy.replace("tests/test_border.py", "CALLS = [\n", "CALLS = [\n" + row)
+    arguments = 'dict(m=96, n=80, precision="bf16"), dict(m=ELEMENTS, n=ELEMENTS, precision="name")'
+    copy.replace(
+        "tests/test_operators.py", "BORDER = [\n", f"BORDER = [\n    (rl.ger, {arguments}),\n"
+    )
     copy.test("tests/test_operators.py", "tests/test_border.py", "-k", "ger or every_public")
+    copy.test("tests/test_face.py", "-k", "ger or dir or face or late")
     assert len(copy.by_hand) == stated("an operator")
+
+
+EXPLORER = """
+from roofline_lib.explorers.base import Explorer
+from roofline_lib.explorers.controls import Number
+from roofline_lib.explorers.scenes import Scene
+from roofline_lib.explorers.stage import Axes
+
+
+class DotExplorer(Explorer):
+    def __init__(self, n: int = 8):
+        super().__init__(Number("n", n, 1, 64, "elements"))
+
+    @staticmethod
+    def scene(n):
+        axes = Axes((1, 64), (1, 128), "n", "FLOP", (76, 14, 500, 300))
+        return Scene((axes,), (), (f"{2 * n} FLOP.",), "An empty picture.")
+"""
+
+
+def test_an_explorer(copy):
+    copy.write("roofline_lib/explorers/dot.py", EXPLORER.lstrip())
+    face = "roofline_lib/__init__.py"
+    table = '    "explorers.gemm": ('
+    copy.replace(face, table, '    "explorers.dot": ("DotExplorer",),\n' + table)
+    told = "    from roofline_lib.explorers.gemm import"
+    copy.replace(face, told, "    from roofline_lib.explorers.dot import DotExplorer\n" + told)
+    names = '    "FunctionQuestion",\n    "GemmExplorer",\n'
+    copy.replace(face, names, '    "DotExplorer",\n' + names)
+    copy.write(
+        "tests/test_explorer_dot.py",
+        "import roofline_lib as rl\n\n\n"
+        "def test_two_flop_an_element():\n"
+        '    assert rl.DotExplorer(n=7).readout == "14 FLOP."\n',
+    )
+    copy.test(
+        "tests/test_explorer_dot.py", "tests/test_face.py", "-k", "flop or dir or face or late"
+    )
+    copy.test("tests/test_explorers.py", "-k", "DotExplorer or listed or list_of")
+    assert len(copy.by_hand) == stated("an explorer")
 
 
 QUESTION = """
@@ -182,6 +224,56 @@ def test_a_practice_question(copy):
     copy.test("tests/test_checks.py", "-k", "tiling.new or unique or typed or loads")
     copy.test("tests/test_wrong_values.py", "-k", "tiling.new")
     assert len(copy.by_hand) == stated("a practice question")
+
+
+FUNCTION = """
+    FunctionQuestion(
+        "tiling.x-new",
+        "A function: the FLOP of a product of two n x n matrices.",
+        reference=lambda n: rl.gemm(n, n, n).flops,
+        tolerance=1e-9,
+        inputs=lambda: [(8,), (96,)],
+        slips=[
+            ("mac-is-flop", lambda n: n**3),
+            ("elements-not-bytes", lambda n: 3 * n * n),
+        ],
+        hint="2 m n k",
+    ),
+"""
+ANSWER = """def flop_of_a_cube(n):
+    ### BEGIN SOLUTION
+    return 2 * n**3
+    ### END SOLUTION"""
+HIDDEN_TESTS = """rl.check("tiling.x-new", flop_of_a_cube)
+### BEGIN HIDDEN TESTS
+from roofline_lib.grading import marked
+
+marked(
+    flop_of_a_cube,
+    "tiling.x-new",
+    edges=[(1,), (2,)],
+    draw=lambda rng: [rng.randint(3, 900)],
+    without=["operators", "model"],
+)
+### END HIDDEN TESTS"""
+
+
+def test_a_marked_exercise(copy):
+    copy.replace("roofline_lib/questions/tiling.py", "QUESTIONS = [\n", "QUESTIONS = [" + FUNCTION)
+    copy.add_cells(
+        "solutions/03_tiling/03_tiling.ipynb",
+        new_markdown_cell("## Marked: a cube", id="flop_of_a_cube_asks"),
+        new_code_cell(ANSWER, id="flop_of_a_cube"),
+        new_code_cell(HIDDEN_TESTS, id="test_flop_of_a_cube"),
+    )
+    table = "WRONG_ANSWERS = {\n"
+    row = '    "flop_of_a_cube": [lambda n: 2 * n**2],\n'
+    copy.replace("tests/exercises/tiling.py", table, table + row)
+    copy.python("tools/make_exercises.py")
+    copy.test("tests/test_checks.py", "-k", "tiling.x-new or unique or typed")
+    copy.test("tests/test_exercises.py", "-k", "03_tiling and slips or asked_for")
+    copy.test("tests/test_grading.py", "-k", "tool_makes or 03_tiling and not mark")
+    assert len(copy.by_hand) == stated("a marked exercise")
 
 
 def write_lesson(copy):

@@ -7,6 +7,8 @@ from types import GeneratorType
 
 import numpy as np
 import pytest
+import test_operators
+from harness.borders import BATCH, ELEMENTS, TOKENS
 
 import roofline_lib as rl
 
@@ -37,8 +39,6 @@ REFUSED = {  # beside what is no number at all
     "ratio": [-1, -INF],
     "any": [INF],
 }
-E, HEADS, POSITIVE = "elements size", "heads size", "positive"
-WIDTH, BATCH, TOKENS = "precision", "sequences size", "tokens size"
 MODEL = rl.Transformer(2, 64, 4, 2, 16, 128, 100, experts=4, experts_per_token=2)
 SPECIAL = (
     (MODEL.prefill, "tokens", "cached"),
@@ -49,120 +49,7 @@ SPECIAL = (
 # function, good arguments, and for each argument its unit and kind; a star marks one that takes a
 # single number, no array; "name" a word.
 CALLS = [
-    (rl.dot, dict(n=96, precision="bf16"), dict(n=E, precision="name")),
-    (rl.nrm2, dict(n=96, precision="bf16"), dict(n=E, precision="name")),
-    (rl.axpy, dict(n=96, precision="bf16"), dict(n=E, precision="name")),
-    (rl.gemv, dict(m=96, n=80, precision="bf16"), dict(m=E, n=E, precision="name")),
-    (rl.trsv, dict(n=96, precision="bf16"), dict(n=E, precision="name")),
-    (rl.trsm, dict(m=96, n=80, precision="bf16"), dict(m=E, n=E, precision="name")),
-    (rl.syrk, dict(n=96, k=80, precision="bf16"), dict(n=E, k=E, precision="name")),
-    (
-        rl.gemm,
-        dict(m=96, n=80, k=120, precision="bf16", a="fp8", b="int4", c="fp32", beta=1),
-        dict(m=E, n=E, k=E, precision="name", a="name", b="name", c="name", beta="no unit any"),
-    ),
-    (
-        rl.elementwise,
-        dict(n=96, precision="bf16", reads=2, writes=1, flops_per_element=3),
-        dict(
-            n=E,
-            precision="name",
-            reads="arrays amount",
-            writes="arrays amount",
-            flops_per_element="FLOP amount",
-        ),
-    ),
-    (rl.softmax, dict(rows=96, cols=80, precision="bf16"), dict(rows=E, cols=E, precision="name")),
-    (
-        rl.layer_norm,
-        dict(rows=96, cols=80, precision="bf16"),
-        dict(rows=E, cols=E, precision="name"),
-    ),
-    (rl.rms_norm, dict(rows=96, cols=80, precision="bf16"), dict(rows=E, cols=E, precision="name")),
-    (
-        rl.conv2d,
-        dict(
-            batch=100,
-            height=96,
-            width=80,
-            in_channels=100,
-            out_channels=120,
-            kernel=9,
-            precision="bf16",
-            stride=3,
-            padding=2,
-        ),
-        dict(
-            batch=E,
-            height=E,
-            width=E,
-            in_channels=E,
-            out_channels=E,
-            kernel=E,
-            precision="name",
-            stride=E,
-            padding="elements count",
-        ),
-    ),
-    (
-        rl.attention,
-        dict(
-            batch=100,
-            heads=96,
-            kv_heads=24,
-            query_tokens=80,
-            context=100,
-            head_dim=120,
-            precision="bf16",
-            flash=True,
-            causal=True,
-            window=90,
-            kv="fp8",
-        ),
-        dict(
-            batch=BATCH,
-            heads=HEADS,
-            kv_heads=HEADS,
-            query_tokens=TOKENS,
-            context=TOKENS,
-            head_dim=E,
-            precision="name",
-            flash="switch",
-            causal="switch",
-            window=TOKENS,
-            kv="name",
-        ),
-    ),
-    (
-        rl.critical_size,
-        dict(machine="RTX 4090", precision="fp16", accumulate="fp16", exact=False),
-        dict(machine="name", precision="name", accumulate="name", exact="switch"),
-    ),
-    (
-        rl.critical_batch,
-        dict(
-            n=120,
-            k=127,
-            machine="RTX 4090",
-            precision="fp16",
-            a="fp8",
-            b="int4",
-            c="fp8",
-            accumulate="fp32",
-            exact=False,
-        ),
-        dict(
-            n=E,
-            k=E,
-            machine="name",
-            precision="name",
-            a="name",
-            b="name",
-            c="name",
-            accumulate="name",
-            exact="switch",
-        ),
-    ),
+    *test_operators.BORDER,
     (
         rl.Work,
         dict(flops=100, bytes_moved=120),
@@ -189,25 +76,36 @@ CALLS = [
     (
         rl.tiled_gemm,
         dict(m=96, n=80, k=120, tile=50, precision="bf16", a="fp8", b="int4", c="fp32"),
-        dict(m=E, n=E, k=E, tile=E, precision="name", a="name", b="name", c="name"),
+        dict(
+            m=ELEMENTS,
+            n=ELEMENTS,
+            k=ELEMENTS,
+            tile=ELEMENTS,
+            precision="name",
+            a="name",
+            b="name",
+            c="name",
+        ),
     ),
     (
         rl.naive_gemm,
         dict(m=96, n=80, k=120, precision="bf16"),
-        dict(m=E, n=E, k=E, precision="name"),
+        dict(m=ELEMENTS, n=ELEMENTS, k=ELEMENTS, precision="name"),
     ),
     (
         rl.io_lower_bound,
         dict(m=96, n=80, k=120, fast_elements=100, tightest=True),
-        dict(m=E, n=E, k=E, fast_elements="elements positive", tightest="switch"),
+        dict(
+            m=ELEMENTS, n=ELEMENTS, k=ELEMENTS, fast_elements="elements positive", tightest="switch"
+        ),
     ),
     (
         rl.tile_memory,
         dict(tile=96, precision="bf16", tile_k=80, sums="bf16", buffers=3),
-        dict(tile=E, precision="name", tile_k=E, sums="name", buffers="panels size"),
+        dict(tile=ELEMENTS, precision="name", tile_k=ELEMENTS, sums="name", buffers="panels size"),
     ),
-    (rl.tile_count, dict(m=96, n=80, tile=50), dict(m=E, n=E, tile=E)),
-    (rl.tile_efficiency, dict(m=96, n=80, tile=50), dict(m=E, n=E, tile=E)),
+    (rl.tile_count, dict(m=96, n=80, tile=50), dict(m=ELEMENTS, n=ELEMENTS, tile=ELEMENTS)),
+    (rl.tile_efficiency, dict(m=96, n=80, tile=50), dict(m=ELEMENTS, n=ELEMENTS, tile=ELEMENTS)),
     (
         rl.wave_efficiency,
         dict(tiles=96, units=80),
@@ -278,7 +176,7 @@ CALLS = [
     (
         rl.strassen,
         dict(n=96, levels=3, precision="bf16"),
-        dict(n=E, levels="levels size*", precision="name"),
+        dict(n=ELEMENTS, levels="levels size*", precision="name"),
     ),
     (rl.transformer, dict(name="gpt-3"), dict(name="name")),
     (rl.machine, dict(name="T4"), dict(name="name")),
@@ -389,7 +287,9 @@ CALLS = [
     (
         rl.tensor_parallel_limit,
         dict(d_ff=120, machine="H200 SXM", precision="bf16", link="NVLink 4", matrices=3),
-        dict(d_ff=E, machine="name", precision="name", link="name", matrices="matrices size"),
+        dict(
+            d_ff=ELEMENTS, machine="name", precision="name", link="name", matrices="matrices size"
+        ),
     ),
     (
         rl.least_layer_bytes,
@@ -407,7 +307,7 @@ CALLS = [
         dict(
             tokens=TOKENS,
             copies="experts a token positive",
-            d_model=E,
+            d_model=ELEMENTS,
             ranks="ranks size",
             dispatch="name",
             combine="name",

@@ -517,7 +517,7 @@ def test_every_explorer_is_listed_and_its_sample_runs():
     for name, listing in EXPLORERS.items():
         made = eval(listing.call(), {"rl": rl})
         assert type(made) is listing.load() and type(made).__name__ == name
-        for argument, value in listing.sample.items():
+        for argument, value in listing.load().sample.items():
             if argument in made.controls:
                 assert made.controls[argument].value == value
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from harness.borders import BATCH, ELEMENTS, HEADS, TOKENS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -279,3 +280,139 @@ def test_a_million_shapes_in_one_call():
                 assert (one.flops, one.bytes_moved) == (many.flops[i], many.bytes_moved[i])
             else:
                 assert one == many[i]
+
+
+# What test_border.py tries on each of them.
+BORDER = [
+    (rl.dot, dict(n=96, precision="bf16"), dict(n=ELEMENTS, precision="name")),
+    (rl.nrm2, dict(n=96, precision="bf16"), dict(n=ELEMENTS, precision="name")),
+    (rl.axpy, dict(n=96, precision="bf16"), dict(n=ELEMENTS, precision="name")),
+    (rl.gemv, dict(m=96, n=80, precision="bf16"), dict(m=ELEMENTS, n=ELEMENTS, precision="name")),
+    (rl.trsv, dict(n=96, precision="bf16"), dict(n=ELEMENTS, precision="name")),
+    (rl.trsm, dict(m=96, n=80, precision="bf16"), dict(m=ELEMENTS, n=ELEMENTS, precision="name")),
+    (rl.syrk, dict(n=96, k=80, precision="bf16"), dict(n=ELEMENTS, k=ELEMENTS, precision="name")),
+    (
+        rl.gemm,
+        dict(m=96, n=80, k=120, precision="bf16", a="fp8", b="int4", c="fp32", beta=1),
+        dict(
+            m=ELEMENTS,
+            n=ELEMENTS,
+            k=ELEMENTS,
+            precision="name",
+            a="name",
+            b="name",
+            c="name",
+            beta="no unit any",
+        ),
+    ),
+    (
+        rl.elementwise,
+        dict(n=96, precision="bf16", reads=2, writes=1, flops_per_element=3),
+        dict(
+            n=ELEMENTS,
+            precision="name",
+            reads="arrays amount",
+            writes="arrays amount",
+            flops_per_element="FLOP amount",
+        ),
+    ),
+    (
+        rl.softmax,
+        dict(rows=96, cols=80, precision="bf16"),
+        dict(rows=ELEMENTS, cols=ELEMENTS, precision="name"),
+    ),
+    (
+        rl.layer_norm,
+        dict(rows=96, cols=80, precision="bf16"),
+        dict(rows=ELEMENTS, cols=ELEMENTS, precision="name"),
+    ),
+    (
+        rl.rms_norm,
+        dict(rows=96, cols=80, precision="bf16"),
+        dict(rows=ELEMENTS, cols=ELEMENTS, precision="name"),
+    ),
+    (
+        rl.conv2d,
+        dict(
+            batch=100,
+            height=96,
+            width=80,
+            in_channels=100,
+            out_channels=120,
+            kernel=9,
+            precision="bf16",
+            stride=3,
+            padding=2,
+        ),
+        dict(
+            batch=ELEMENTS,
+            height=ELEMENTS,
+            width=ELEMENTS,
+            in_channels=ELEMENTS,
+            out_channels=ELEMENTS,
+            kernel=ELEMENTS,
+            precision="name",
+            stride=ELEMENTS,
+            padding="elements count",
+        ),
+    ),
+    (
+        rl.attention,
+        dict(
+            batch=100,
+            heads=96,
+            kv_heads=24,
+            query_tokens=80,
+            context=100,
+            head_dim=120,
+            precision="bf16",
+            flash=True,
+            causal=True,
+            window=90,
+            kv="fp8",
+        ),
+        dict(
+            batch=BATCH,
+            heads=HEADS,
+            kv_heads=HEADS,
+            query_tokens=TOKENS,
+            context=TOKENS,
+            head_dim=ELEMENTS,
+            precision="name",
+            flash="switch",
+            causal="switch",
+            window=TOKENS,
+            kv="name",
+        ),
+    ),
+    (
+        rl.critical_size,
+        dict(machine="RTX 4090", precision="fp16", accumulate="fp16", exact=False),
+        dict(machine="name", precision="name", accumulate="name", exact="switch"),
+    ),
+    (
+        rl.critical_batch,
+        dict(
+            n=120,
+            k=127,
+            machine="RTX 4090",
+            precision="fp16",
+            a="fp8",
+            b="int4",
+            c="fp8",
+            accumulate="fp32",
+            exact=False,
+        ),
+        dict(
+            n=ELEMENTS,
+            k=ELEMENTS,
+            machine="name",
+            precision="name",
+            a="name",
+            b="name",
+            c="name",
+            accumulate="name",
+            exact="switch",
+        ),
+    ),
+]

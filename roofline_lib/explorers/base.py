@@ -3,6 +3,7 @@ scene, and a stage to show it on."""
 
 import base64
 from threading import RLock
+from typing import ClassVar
 
 import ipywidgets as widgets
 from traitlets.utils.bunch import Bunch
@@ -24,8 +25,11 @@ class Explorer(widgets.VBox):
     say them. It holds no physics: numbers come from roofline_lib, so that whatever an explorer
     shows can be had in one plain line without it.
 
+    `sample` holds arguments that show what it is for, where its defaults do not.
     `.controls[name].value` reads and sets a control, `.readout` is what stands under the picture.
     """
+
+    sample: ClassVar[dict[str, object]] = {}
 
     def __init__(self, *controls: Control):
         self.controls = {control.name: control for control in controls}

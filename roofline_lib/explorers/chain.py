@@ -56,6 +56,8 @@ class ChainExplorer(Explorer):
     precision, minimise (the sorting).
     """
 
+    sample = {"dims": (4096, 64, 4096, 64, 1)}
+
     def __init__(
         self,
         dims: Sequence[int] = (4096, 64, 4096, 1),

@@ -50,6 +50,8 @@ class DecodeExplorer(Explorer):
     to choose. A real step takes up to some times as long (lesson 5 measures one).
     """
 
+    sample = {"model": "llama-2-7b", "batch": 16}
+
     def __init__(
         self,
         model: Transformer | str = "llama-2-7b",

@@ -22,6 +22,8 @@ class GemmExplorer(Explorer):
     m, n, k, precision.
     """
 
+    sample = {"machine": "A100 40GB SXM", "m": 64, "n": 4096, "k": 4096, "precision": "bf16"}
+
     def __init__(
         self,
         machine: Machine | str = "A100 40GB SXM",

@@ -31,6 +31,8 @@ class ParallelExplorer(Explorer):
     precision, and the peak is that of bf16. Controls: the arguments' names.
     """
 
+    sample = {"model": "llama-3-70b", "tensor": 8}
+
     def __init__(
         self,
         model: Transformer | str = "llama-3-70b",

@@ -37,6 +37,8 @@ class ServingExplorer(Explorer):
     curves. Controls: the arguments' names.
     """
 
+    sample = {"model": "llama-3-8b", "machine": "H200 SXM"}
+
     def __init__(
         self,
         model: Transformer | str = "llama-3-8b",

@@ -37,6 +37,8 @@ class TilingExplorer(Explorer):
     tile_k, buffers, fast_memory, units.
     """
 
+    sample = {"machine": "house chip", "m": 4096, "n": 4096, "k": 4096}
+
     def __init__(
         self,
         machine: Machine | str = "house chip",
