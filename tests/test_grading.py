@@ -1453,6 +1453,56 @@ def test_a_folder_of_ones_own_replaces_a_lesson(own, tmp_path):
     assert done.returncode == 0 and rows(tmp_path / "m.csv")["right"]["score"] == "1"
 
 
-def test_python_folders_that_hold_the_package_hide_it(monkeypatch):
-    monkeypatch.setattr(sandbox, "_OWN", Path(os.path.realpath(sys.base_prefix)) / "lib")
-    assert "--tmpfs /python/lib " in " ".join(sandbox.wrap([], Path("/x")))
+@pytest.fixture(scope="module")
+def packages_with_copies(tmp_path_factory):
+    """A folder of packages in which copies of the library lie that are not the one that runs."""
+    packages = tmp_path_factory.mktemp("installed")
+    packages.chmod(0o755)  # to be read by the sandbox's own user
+    hidden = shutil.ignore_patterns("__pycache__", "tests")
+    for found in sandbox._PACKAGES.glob("numpy*"):
+        shutil.copytree(found, packages / found.name, ignore=hidden)
+    installed = ("roofline_lib", "~oofline_lib", "other/vendor/roofline_lib", "course/roofline_lib")
+    for name in installed:
+        shutil.copytree(sandbox._OWN, packages / name, ignore=hidden)
+    shutil.copytree(sandbox._OWN, packages / "hidden_place", ignore=hidden)
+    (packages / "linked").mkdir()
+    (packages / "linked/roofline_lib").symlink_to(packages / "hidden_place")
+    (packages / "course/solutions").mkdir()
+    (packages / "course/solutions/answers.ipynb").write_text("the key")
+    (packages / "roofline_lib-0.1.0-py3-none-any.whl").write_bytes(b"the key")
+    return packages
+
+
+def test_no_copy_of_the_library_shows_a_key_inside(user, packages_with_copies, monkeypatch):
+    """Whichever copy is imported, and wherever others are installed."""
+    monkeypatch.setattr(sandbox, "_PACKAGES", packages_with_copies)
+    look = (
+        "import os\nfound = []\nfor folder, _, files in os.walk('/'):\n"
+        "    if '/questions' in folder or folder.endswith('/solutions'):\n"
+        "        found += [folder + '/' + name for name in files]\n"
+        "    found += [folder + '/' + name for name in files if name.endswith('.whl') and "
+        "'roofline' in name and os.path.getsize(folder + '/' + name)]\n"
+        "return [name for name in found if '/questions/__' not in name]"
+    )
+    assert values_inside(look) == ([{"value": []}], "done")
+
+
+def test_an_installed_copy_answers_no_question(user, packages_with_copies, monkeypatch):
+    monkeypatch.setattr(sandbox, "_PACKAGES", packages_with_copies)
+    attack = (
+        "import sys\nsys.path.insert(0, '/course/packages')\n"
+        "for name in [name for name in sys.modules if name.startswith('roofline_lib')]:\n"
+        "    del sys.modules[name]\n"
+        "from roofline_lib.questions import find_question\n"
+        "return find_question('intensity.gemm-flops').reference()"
+    )
+    (value,), _ = values_inside(attack)
+    assert "error" in value, value
+
+
+def test_of_python_only_its_libraries_are_bound(user):
+    """A course may lie in the prefix: /usr/local/src, /opt/conda/share."""
+    (value,), _ = values_inside("import os\nreturn sorted(os.listdir('/python'))")
+    assert set(value["value"]) <= {"bin", "lib", "lib64"}
+    packages = "import glob\nreturn [glob.glob('/*/lib/python3*/*-packages/*')]"
+    assert values_inside(packages)[0] == [{"value": [[]]}]

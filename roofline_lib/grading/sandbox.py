@@ -11,6 +11,7 @@ import ast
 import atexit
 import compileall
 import difflib
+import math
 import os
 import platform
 import shutil
@@ -56,6 +57,11 @@ _SHARED = (
     "/libx32",
 )
 
+# of what the system itself has installed, only the upper levels are searched for copies of the key
+_LEVELS = dict.fromkeys(_SHARED, 2)
+_EMPTY_FOLDER = ("--perms", "0555", "--size", "4096", "--tmpfs")
+_EMPTY_FILE = ("--ro-bind", "/dev/null")
+
 # prints "shut in" where a sandbox does what it must
 _TRIAL = f"""
 import sys, os, socket
@@ -78,7 +84,7 @@ Elsewhere, or where it may make no namespaces, grade in a container:
   FROM python:3.12-slim
   RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap
   COPY . /course
-  RUN pip install --no-cache-dir /course
+  RUN pip install --no-cache-dir -e /course
   WORKDIR /course
   END
   docker run --rm --privileged --network none \\
@@ -286,28 +292,73 @@ def _python_binds():
     for Python and the shared libraries."""
     prefix = Path(os.path.realpath(sys.base_prefix))
     program = Path(os.path.realpath(sys.executable))
-    binds = {
-        path: ("--symlink", os.readlink(path)) if os.path.islink(path) else ("--ro-bind", path)
-        for path in _SHARED
-        if os.path.exists(path)
-    }
+    binds = {path: _shown(path) for path in _SHARED if os.path.exists(path)}
     if prefix == Path("/usr"):
-        binds[str(program)] = ("--ro-bind", str(program))
-        return binds, str(program)
-    binds["/python"] = ("--ro-bind", str(prefix))
-    return binds, str("/python" / program.relative_to(prefix))
+        inside = str(program)
+    else:
+        inside = str("/python" / program.relative_to(prefix))
+        # not all of the prefix: a course may well lie in its src or share
+        for name in ("lib", "lib64"):
+            if (prefix / name).is_dir():
+                binds[f"/python/{name}"] = _shown(str(prefix / name))
+    binds[inside] = ("--ro-bind", str(program))
+    return binds, inside
+
+
+def _shown(path):
+    """bubblewrap's option that shows a folder as it is: a link stays one."""
+    return ("--symlink", os.readlink(path)) if os.path.islink(path) else ("--ro-bind", path)
 
 
 def _covers(binds):
-    """An empty folder over each place where a bound folder would show this package or its
-    solutions."""
-    covers = {}
-    for path, (how, source) in binds.items():
-        for secret in (_OWN, _OWN.parent / "solutions"):
-            if how == "--ro-bind" and secret.is_dir() and secret.is_relative_to(source):
-                place = f"{path}/{secret.relative_to(source)}"
-                covers[place] = ("--perms", "0555", "--size", "4096", "--tmpfs")
+    """Something empty over each place where a bound folder would show a key, or packages that are
+    not those of the course."""
+    folders = {
+        place: Path(source)
+        for place, (how, source) in binds.items()
+        if how == "--ro-bind" and os.path.isdir(source)
+    }
+    covers = {
+        f"{place}/{found.relative_to(source)}": _EMPTY_FOLDER
+        for place, source in folders.items()
+        for pattern in ("site-packages", "dist-packages")
+        for found in (*source.glob(pattern), *source.glob(f"python3*/{pattern}"))
+        if found.is_dir() and not found.is_symlink()
+    }
+    secrets = {secret for source in folders.values() for secret in _secrets(source)}
+    for secret in sorted(secrets | set(_copy_and_its_key(_OWN))):
+        for place, source in folders.items():
+            if secret.is_relative_to(source):
+                inside = f"{place}/{secret.relative_to(source)}"
+                if not any(inside.startswith(f"{cover}/") for cover in covers):
+                    covers[inside] = _EMPTY_FOLDER if secret.is_dir() else _EMPTY_FILE
     return covers
+
+
+@cache
+def _secrets(folder):
+    """What lies below a folder and has the key in it: copies of this library, unpacked and packed,
+    whether or not they are the one that runs here, and what lies beside them in a checkout."""
+    found, levels = [], _LEVELS.get(str(folder), math.inf)
+    for where, folders, files in os.walk(folder):
+        names = [name for name in (*folders, *files) if _is_copy(name)]
+        found += [path for name in names for path in _copy_and_its_key(Path(where, name))]
+        seen = () if len(Path(where).relative_to(folder).parts) >= levels else folders
+        folders[:] = [name for name in seen if name not in (*names, "__pycache__")]
+    return tuple(found)
+
+
+def _is_copy(name):
+    """Whether a file or folder of this name holds the library; pip leaves a `~oofline_lib` where it
+    was stopped. What an installer writes beside it lists names only."""
+    return "oofline_lib" in name and not name.endswith((".dist-info", ".egg-info", ".pth"))
+
+
+def _copy_and_its_key(path):
+    """The real places of a copy of the library, and of the key beside it in a checkout."""
+    copy = Path(os.path.realpath(path))
+    beside = ("solutions", "tests", ".git") if (copy.parent / "solutions").is_dir() else ()
+    return [copy, *(copy.parent / name for name in beside if (copy.parent / name).exists())]
 
 
 @cache
