@@ -1,7 +1,12 @@
 """Questions on several chips and the links between them."""
 
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, NumberQuestion
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.collectives import (
+    algorithm_bandwidth,
+    bus_bandwidth,
+    hierarchical_all_reduce,
+)
 
 _CARD = rl.machine("H200 SXM")
 _NVLINK = rl.links(_CARD)[0]
@@ -35,6 +40,69 @@ def _what_helps():
         "memory a quarter faster": _small_step(memory=1.25),
     }
     return min(times, key=times.get)
+
+
+def _share(bandwidth=_NVLINK.bandwidth):
+    """Percent of a link's bandwidth that an all-reduce of 8 GB on two ranks in 24 ms uses."""
+    return 100 * bus_bandwidth("all_reduce", 8e9, 2, 24e-3) / bandwidth
+
+
+def _gradients():
+    """Seconds of the all-reduce of llama-3-8b's gradients on 8 cards, waits left out."""
+    held = rl.transformer("llama-3-8b").parameters * rl.bytes_per_element("bf16")
+    return rl.all_reduce(held, 8, _NVLINK).time
+
+
+def _ring_wait(ranks, wait):
+    return rl.all_reduce(0, ranks, rl.Link(1e9, wait), over="ring").latency_time
+
+
+def _sent(collective, size, ranks):
+    return getattr(rl, collective.replace("-", "_"))(size, ranks).bytes_sent
+
+
+def _two_shots(size, ranks, bandwidth, wait):
+    return rl.all_reduce(size, ranks, rl.Link(bandwidth, wait)).time
+
+
+def _one_shot(size, ranks, bandwidth, wait):
+    return rl.all_reduce(size, ranks, rl.Link(bandwidth, wait), over="one shot").time
+
+
+def _bandwidths(collective, mib, ranks, microseconds):
+    size, time = mib * 2**20, microseconds / 1e6
+    bus = bus_bandwidth(collective.replace("-", "_"), size, ranks, time)
+    return [algorithm_bandwidth(size, time) / 1e9, bus / 1e9]
+
+
+def _best_chips(layers, weight_bytes, bandwidth, wait, most):
+    """Through the library's all-reduce round a ring, tried with every number of chips."""
+
+    def step(chips):
+        return weight_bytes / (chips * bandwidth) + 2 * layers * _ring_wait(chips, wait)
+
+    return min(range(1, most + 1), key=step)
+
+
+def _two_levels(size, hosts, cards, inside, between):
+    phases = hierarchical_all_reduce(size, hosts, cards, rl.Link(inside), rl.Link(between))
+    return sum(phase.time for phase in phases)
+
+
+def _one_slow_ring(size, hosts, cards, inside, between):
+    return rl.all_reduce(size, hosts * cards, rl.Link(between)).time
+
+
+def _whole_between(size, hosts, cards, inside, between):
+    inner, outer = (
+        rl.all_reduce(size, *one).time for one in _levels(hosts, cards, inside, between)
+    )
+    return inner + outer
+
+
+def _levels(hosts, cards, inside, between):
+    """(ranks, link) inside a host and between hosts."""
+    return (cards, rl.Link(inside)), (hosts, rl.Link(between))
 
 
 QUESTIONS = [
@@ -97,5 +165,140 @@ QUESTIONS = [
             ("not-the-limit", lambda: "memory a quarter faster"),
         ],
         hint="1.58 ms of bytes, 64 waits, and a microsecond on the wires.",
+    ),
+    NumberQuestion(
+        "chips.x-share",
+        "Two H200, whose data sheet prints 900 GB/s of NVLink, all-reduce 8 GB in 24 ms. What "
+        "share of the link's bandwidth, one way, do they use?",
+        unit="%",
+        reference=_share,
+        tolerance=0.005,
+        slips=[
+            ("both-ways", lambda: _share(2 * _NVLINK.bandwidth)),
+            ("line-rate", lambda: _share(_NVLINK.line_rate)),
+        ],
+        hint="two ranks send 2 x 1/2 of the array each; 450 GB/s go one way.",
+    ),
+    NumberQuestion(
+        "chips.x-bus",
+        "Eight cards all-reduce 4 GiB in 18 ms. What is the bus bandwidth, that is, how fast does "
+        "each card send?",
+        unit="GB/s",
+        reference=lambda: bus_bandwidth("all_reduce", 4 * 2**30, 8, 18e-3),
+        tolerance=0.005,
+        slips=[
+            ("bus-for-algorithm", lambda: algorithm_bandwidth(4 * 2**30, 18e-3)),
+            ("gib-for-gb", lambda: bus_bandwidth("all_reduce", 4e9, 8, 18e-3)),
+        ],
+        hint="4 x 2^30 bytes over the time, times 2 x 7/8.",
+    ),
+    NumberQuestion(
+        "chips.x-gradients",
+        "Llama-3-8B (8.03e9 parameters) trains by data parallelism on 8 H200, 450 GB/s one way "
+        "each. How long do the gradients' bytes, in bf16, take in a step?",
+        unit="ms",
+        reference=_gradients,
+        tolerance=0.005,
+        slips=[
+            ("own-shard", lambda: _gradients() * 8 / 7),
+            ("half-of-all-reduce", lambda: _gradients() / 2),
+        ],
+        hint="2 bytes a parameter, and 2 x 7/8 of them from each card.",
+    ),
+    NumberQuestion(
+        "chips.x-ring",
+        "64 chips stand in a ring, and each message to the right neighbour waits 1 us. How long do "
+        "the messages of an all-reduce wait, one after the other?",
+        unit="us",
+        reference=lambda: _ring_wait(64, 1e-6),
+        tolerance=0.005,
+        slips=[
+            ("half-of-all-reduce", lambda: _ring_wait(64, 1e-6) / 2),
+            ("ring-not-switch", lambda: rl.all_reduce(0, 64, rl.Link(1e9, 1e-6)).latency_time),
+        ],
+        hint="a scatter takes 63 steps, and a gather as many.",
+    ),
+    NumberQuestion(
+        "chips.x-layer",
+        "An all-reduce between two H200 (memory of 4.8 TB/s, link of 450 GB/s) waits 20 us. Of how "
+        "many bytes must a layer be at least for the second card to make decode faster?",
+        unit="MB",
+        reference=lambda: rl.least_layer_bytes(20e-6, _CARD.bandwidth()),
+        tolerance=0.005,
+        slips=[
+            ("once-a-layer", lambda: rl.least_layer_bytes(10e-6, _CARD.bandwidth())),
+            ("which-memory", lambda: rl.least_layer_bytes(20e-6, _NVLINK.bandwidth)),
+        ],
+        hint="half of the layer's bytes are saved; two waits are paid.",
+    ),
+    FunctionQuestion(
+        "chips.x-bytes-sent",
+        "A function: bytes that each rank sends in a collective.",
+        reference=_sent,
+        tolerance=1e-6,
+        inputs=lambda: [("all-reduce", 1e9, 8), ("all-gather", 64e3, 4)],
+        slips=[
+            ("own-shard", lambda name, size, n: (1 + (name == "all-reduce")) * size),
+            ("half-of-all-reduce", lambda name, size, n: _sent("all-gather", size, n)),
+        ],
+        hint="everything but a rank's own shard, and an all-reduce does it twice.",
+    ),
+    FunctionQuestion(
+        "chips.x-quickest-sum",
+        "A function: seconds of the quicker of two ways to all-reduce over a switch.",
+        reference=lambda *case: min(_two_shots(*case), _one_shot(*case)),
+        tolerance=1e-6,
+        inputs=lambda: [(16384, 8, 450e9, 7e-6), (1e8, 8, 450e9, 7e-6)],
+        slips=[
+            ("always-one-shot", _one_shot),
+            ("always-two-shots", _two_shots),
+        ],
+        hint="one wait and (n - 1) S bytes, or two waits and 2 S (n - 1)/n.",
+    ),
+    FunctionQuestion(
+        "chips.x-bandwidths",
+        "A function: [algorithm bandwidth, bus bandwidth] in GB/s.",
+        reference=_bandwidths,
+        tolerance=1e-6,
+        inputs=lambda: [("all-reduce", 1024, 8, 4500), ("all-gather", 512, 4, 1500)],
+        slips=[
+            ("bus-for-algorithm", lambda *case: _bandwidths(*case)[::-1]),
+            (
+                "gib-for-gb",
+                lambda *case: [rate * 1e6 / 2**20 for rate in _bandwidths(*case)],
+            ),
+        ],
+        hint="mib x 2^20 bytes; the bus bandwidth takes what each rank sends.",
+    ),
+    FunctionQuestion(
+        "chips.x-best-chips",
+        "A function: with how many chips in a ring a step of decode is shortest.",
+        reference=_best_chips,
+        tolerance=1e-9,
+        inputs=lambda: [
+            (32, 16e9, 4.8e12, 1e-6, 64),
+            (32, 16e9, 4.8e12, 7e-6, 64),
+            (32, 16e9, 4.8e12, 20e-6, 64),
+        ],
+        slips=[
+            (
+                "once-a-layer",
+                lambda layers, w, bw, wait, n: _best_chips(layers, w, bw, wait / 2, n),
+            ),
+            ("more-chips", lambda layers, w, bw, wait, most: most),
+        ],
+        hint="the bytes fall as 1/n and the waits grow with n - 1: try every n.",
+    ),
+    FunctionQuestion(
+        "chips.x-two-levels",
+        "A function: seconds of an all-reduce inside hosts and between them.",
+        reference=_two_levels,
+        tolerance=1e-6,
+        inputs=lambda: [(1e9, 4, 8, 450e9, 50e9), (1e9, 2, 4, 300e9, 25e9)],
+        slips=[
+            ("one-slow-ring", _one_slow_ring),
+            ("whole-between", _whole_between),
+        ],
+        hint="after the scatter inside a host each card has one shard, and only that one travels.",
     ),
 ]
