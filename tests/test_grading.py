@@ -24,10 +24,18 @@ from hypothesis import strategies as st
 
 import roofline_lib as rl
 from roofline_lib import grading
-from roofline_lib.grading import batch, command, marked, report, roster, sandbox
+from roofline_lib.grading import batch, command, judging, marked, report, roster, sandbox
 from roofline_lib.grading.draw import Lesson, OpenQuestion, run_key
 from roofline_lib.grading.inside import slicing, syscalls
-from roofline_lib.grading.inside.protocol import Ended, Task, json_value
+from roofline_lib.grading.inside.protocol import (
+    Ended,
+    Raised,
+    Returned,
+    Task,
+    json_value,
+    read_answer,
+    read_facts,
+)
 from roofline_lib.grading.inside.serve import execute
 from roofline_lib.grading.judging import Marks, called, grade_one, same
 from roofline_lib.grading.solutions import lesson_name, solution, solution_folders
@@ -478,6 +486,70 @@ def test_a_failure_of_the_grader_itself_is_a_status_and_an_exit_code(
     }
     monkeypatch.undo()
     assert command.main(arguments) == 0 and rows(tmp_path / "m.csv")["ada"]["score"] == "5"
+
+
+@pytest.mark.parametrize("where", ["the judgement", "a worker"])
+def test_whatever_fails_for_one_student_is_that_students_row(
+    class_folder, tmp_path, monkeypatch, where
+):
+    """In the judgement, or in a worker that carries it: the others keep their marks."""
+
+    def lost(submission, *rest):
+        if submission.student == "ada":
+            raise RuntimeError("a worker was lost")
+        return grade_one(submission, *rest)
+
+    if where == "a worker":
+        monkeypatch.setattr(batch, "grade_one", lost)
+    else:
+        monkeypatch.setattr(judging, "judge", fails_for_a_whole_solution(judging.judge))
+    arguments = [FIRST, str(class_folder), "--out", str(tmp_path / "m.csv"), "--workers", "2"]
+    assert command.main(arguments) == 1
+    found = rows(tmp_path / "m.csv")
+    assert [row["status"] for row in found.values()] == ["error", "graded", "graded", "empty"]
+    assert "the grader itself failed (R" in found["ada"]["note"] and found["cy"]["score"] == "1"
+    monkeypatch.undo()
+    assert command.main(arguments) == 0 and rows(tmp_path / "m.csv")["ada"]["score"] == "5"
+
+
+def fails_for_a_whole_solution(judge):
+    """A judgement that fails where the last question is right, as only the solution's is."""
+
+    def judged(question, drawn, reply):
+        outcome = judge(question, drawn, reply)
+        if question.name == "rows_for" and outcome.right:
+            raise RecursionError("maximum recursion depth exceeded")
+        return outcome
+
+    return judged
+
+
+def nested(depth):
+    return "[" * depth + "]" * depth
+
+
+@pytest.mark.parametrize("depth", [17, 200, 1495, 100_000])
+def test_a_nest_that_is_too_deep_is_no_answer(depth):
+    """Python 3.12 reads nests with json that it cannot print or walk."""
+    facts = read_facts(f'{{"skipped": {{"1": {nested(depth)}}}, "kind": "x"}}')
+    assert (facts.skipped, facts.kind, facts.error) == (None, "", "something that is no answer")
+    for field in ("value", "error"):
+        line = f'{{"{field}": {nested(depth)}}}'
+        assert read_answer(line) == Raised("something that is no answer")
+
+
+def test_whatever_json_value_gives_is_shallow_enough():
+    deep = [1]
+    for _ in range(40):
+        deep = [deep]
+    for value in (deep, np.ones((1,) * 20), [np.ones((1,) * 20)]):
+        line = json.dumps({"value": json_value(value)})
+        assert isinstance(read_answer(line), Returned)
+
+
+def test_cells_not_read_are_named_by_texts():
+    assert read_facts('{"skipped": {"1": "why"}}').skipped == {"1": "why"}
+    assert read_facts('{"skipped": {"1": ["why"]}}').skipped is None
 
 
 def test_one_dispatcher():

@@ -15,10 +15,10 @@ from tqdm import tqdm
 import roofline_lib
 from roofline_lib.arguments import number
 from roofline_lib.grading.draw import run_key
-from roofline_lib.grading.judging import Marks, Outcome, grade_one
+from roofline_lib.grading.judging import Marks, Outcome, failed, grade_one
 from roofline_lib.grading.report import Row, pages_of, write
 from roofline_lib.grading.roster import read_hand_marks, read_names
-from roofline_lib.grading.sandbox import library_copy, working_mode
+from roofline_lib.grading.sandbox import NoSandbox, library_copy, working_mode
 from roofline_lib.grading.solutions import lesson_name, solution, solution_folders
 from roofline_lib.grading.submissions import collect, passed_over
 
@@ -146,11 +146,11 @@ def remark(text):
 
 def _run(executor, jobs, done):
     """Grade all that is left, under a progress bar."""
-    futures = [executor.submit(grade_one, *job) for job in jobs]
+    futures = {executor.submit(grade_one, *job): job[0].student for job in jobs}
     try:
         bar = tqdm(as_completed(futures), total=len(futures), unit="notebook", disable=None)
         for future in bar:
-            done.add(future.result())
+            done.add(_marks_of(future, futures[future]))
     except KeyboardInterrupt:
         begun = sum(not (future.cancel() or future.done()) for future in futures)
         remark(f"interrupted: waiting for {begun} notebooks that have begun")
@@ -158,6 +158,16 @@ def _run(executor, jobs, done):
     finally:
         for future in futures:
             future.cancel()
+
+
+def _marks_of(future, student):
+    """The Marks that a future gives; a worker that is lost costs its own row only."""
+    try:
+        return future.result()
+    except NoSandbox:
+        raise
+    except Exception as error:
+        return failed(student, error)
 
 
 def _whole(name, value, unit):

@@ -14,7 +14,7 @@ from roofline_lib.grading.inside.protocol import (
     read_answer,
     read_facts,
 )
-from roofline_lib.grading.sandbox import Broken, NoNotebook, StudentSandbox
+from roofline_lib.grading.sandbox import Broken, NoNotebook, NoSandbox, StudentSandbox
 
 # words for how an outcome came about that need no note in the CSV
 _ORDINARY = ("right", "wrong", "not answered")
@@ -90,9 +90,10 @@ def grade_one(submission, lesson, drawn, seconds, draft=False):
             outcomes[question.name] = ask.outcome()
     except NoNotebook as error:
         return Marks(student, "unreadable", str(error))
-    except (Broken, OSError, ValueError) as error:
-        why = f"the grader itself failed ({type(error).__name__}: {error})"
-        return Marks(student, "error", why)
+    except NoSandbox:  # a fault of the machine, and so of no row
+        raise
+    except Exception as error:  # whatever it is, it is this student's row and nobody else's
+        return failed(student, error)
     finally:
         sandboxes.close()
     words = [
@@ -102,6 +103,11 @@ def grade_one(submission, lesson, drawn, seconds, draft=False):
     ]
     note = "; ".join(filter(None, [submission.note, *words]))
     return Marks(student, "draft" if draft else "graded", note, outcomes)
+
+
+def failed(student, error):
+    """The Marks where the grader itself failed on a submission: to be graded again."""
+    return Marks(student, "error", f"the grader itself failed ({type(error).__name__}: {error})")
 
 
 class _Sandboxes:

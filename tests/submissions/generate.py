@@ -655,6 +655,12 @@ beside(
     "import os\nfor fd in range(64):\n    try: os.write(fd, b'{\"value\": 1}\\n' * 99)\n    except OSError: pass\n"
     'print(\'{"lines": [], "ended": "done"}\')',
 )
+# Python 3.12 reads this nest with json and cannot print it
+beside(
+    "forged_nest",
+    "import os\nlayer_intensity = os.write(3, b'{\"skipped\": {\"1\": ' + b'[' * 1495 + b']' * 1495 + b'}, \"defined\": false}\\n')",
+    OTHERS,
+)
 beside(
     "patched_builtins",
     "import builtins\nbuiltins.abs = builtins.sum = builtins.max = builtins.min = builtins.int = lambda *_, **__: 0\n"

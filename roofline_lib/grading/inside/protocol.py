@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 
+DEEPEST = 16  # lists in lists in a student's line, at most; a value goes 9 deep (json_value)
 WHOLE_NOTEBOOK = 3  # times the CPU seconds, where the whole notebook is executed
 
 
@@ -124,7 +125,7 @@ def read_facts(line):
     record = _record(line)
     skipped = record.get("skipped")
     return Facts(
-        skipped=skipped if isinstance(skipped, dict) else None,
+        skipped=skipped if _is_of_texts(skipped) else None,
         untouched=bool(record.get("untouched")),
         defined=record.get("defined") is not False,
         kind=_text(record.get("kind")),
@@ -145,7 +146,29 @@ def _record(line):
         record = json.loads(line)
     except (ValueError, RecursionError):
         record = None
-    return record if isinstance(record, dict) else {"error": "something that is no answer"}
+    if not isinstance(record, dict) or _is_deeper(record, DEEPEST):
+        return {"error": "something that is no answer"}
+    return record
+
+
+def _is_deeper(value, most):
+    """Whether lists and dicts are nested more than so deep. By levels, not by recursion: json reads
+    deeper nests than Python can walk."""
+    level = [value]
+    for _ in range(most + 1):
+        inner = [one.values() if isinstance(one, dict) else one for one in level if _nests(one)]
+        if not inner:
+            return False
+        level = [part for parts in inner for part in parts]
+    return True
+
+
+def _nests(value):
+    return isinstance(value, dict | list)
+
+
+def _is_of_texts(skipped):
+    return isinstance(skipped, dict) and all(isinstance(why, str) for why in skipped.values())
 
 
 def _text(value):
