@@ -55,7 +55,7 @@ def test_a_quick_run_gives_a_valid_record_with_a_verdict_on_each_point(
     monkeypatch, tmp_path, capsys
 ):
     """This machine's own caches may be large, and the run with them long: small ones will do."""
-    monkeypatch.setattr(cpu, "_caches", lambda threads: {"L1": 32768.0, "L2": 1048576.0})
+    monkeypatch.setattr(cpu.system, "data_caches", lambda among: {"L1": 32768.0, "L2": 1048576.0})
     out = str(tmp_path / "mine.json")
     asked = ["--device", "cpu", "--quick", "--threads", "1", "--out", out]
     assert command.main(asked) == 0

@@ -14,7 +14,7 @@ from roofline_lib.explorers.stage import Axes
 from roofline_lib.machines import Machine
 from roofline_lib.measuring.record import Point as Timed
 from roofline_lib.measuring.record import Record, load, recorded, validate
-from roofline_lib.measuring.roofs import nominal_roof, sustained_roof
+from roofline_lib.measuring.roofs import NoNominalRoof, nominal_roof, sustained_roof
 from roofline_lib.measuring.verdicts import explain, launch_floor, verdict
 from roofline_lib.model import bound
 from roofline_lib.precisions import PRECISIONS
@@ -87,6 +87,8 @@ class MeasuredExplorer(Explorer):
         timed = record.select(family, precision=precision)
         if not timed:
             return _nothing(record, precision)
+        if "DRAM" not in record.sustained.bandwidths:
+            return _no_slope(record)
         found = figures(record, precision, timed, m)
         axes = axes_for(found)
         return Scene(axes, marks(found, axes), sentences(found), alt(found), 520)
@@ -127,8 +129,8 @@ class Product:
 class Figures:
     """The products of one sweep under two roofs, the nominal and the sustained one.
 
-    `shown` is the product nearest to the size `asked`, `factors` explain its gap. `in_catalogue` is
-    False where the nominal roof is not known, and the sustained one stands in for it.
+    `shown` is the product nearest to the size `asked`, `factors` explain its gap. `why_not_nominal`
+    is empty, or says why the sustained roof stands in for the nominal one.
     """
 
     record: Record
@@ -136,7 +138,7 @@ class Figures:
     asked: int
     nominal: Machine
     sustained: Machine
-    in_catalogue: bool
+    why_not_nominal: str
     products: tuple[Product, ...]
     shown: Product
     factors: dict[str, float]
@@ -144,10 +146,7 @@ class Figures:
 
 def figures(record: Record, precision: str, timed: list[Timed], asked: int) -> Figures:
     sustained = sustained_roof(record)
-    try:
-        nominal, in_catalogue = nominal_roof(record), True
-    except KeyError:
-        nominal, in_catalogue = sustained, False
+    nominal, why_not_nominal = _nominal_or_sustained(record, precision, sustained)
     products = tuple(
         Product(
             point,
@@ -162,8 +161,21 @@ def figures(record: Record, precision: str, timed: list[Timed], asked: int) -> F
     floor = launch_floor(record, precision)
     factors = explain(shown.timed, nominal, sustained, floor)
     return Figures(
-        record, precision, asked, nominal, sustained, in_catalogue, products, shown, factors
+        record, precision, asked, nominal, sustained, why_not_nominal, products, shown, factors
     )
+
+
+def _nominal_or_sustained(
+    record: Record, precision: str, sustained: Machine
+) -> tuple[Machine, str]:
+    """The nominal roof and "", or the sustained one and why it stands in."""
+    try:
+        nominal = nominal_roof(record)
+    except NoNominalRoof as error:
+        return sustained, str(error)
+    if precision not in nominal.precisions:
+        return sustained, f"no {precision} peak of {nominal.name} is known"
+    return nominal, ""
 
 
 def axes_for(found: Figures) -> tuple[Axes, Axes]:
@@ -247,10 +259,9 @@ def sentences(found: Figures) -> tuple[str, ...]:
     if timed.clock is not None:
         held = ", held down by the power limit" if (timed.power_capped or 0) > 0.5 else ""
         said.append(f"The clock stood at {quantity(timed.clock, 'Hz')}{held}.")
-    if not found.in_catalogue:
-        said.append(
-            f"The catalogue has no {found.record.chip.name}: this is the roof that it kept up."
-        )
+    if found.why_not_nominal:
+        why = f"{found.why_not_nominal[0].upper()}{found.why_not_nominal[1:]}"
+        said.append(f"{why}: this is the roof that it kept up.")
     return tuple(said)
 
 
@@ -282,6 +293,18 @@ def alt(found: Figures) -> str:
         f"{found.shown.side}; on the right the roofline of {found.nominal.name} in "
         f"{found.precision}, its sustained roof dashed below it, each product as the model allows "
         "it (hollow) and as measured (filled). Under them a bar for each factor of the gap."
+    )
+
+
+def _no_slope(record: Record) -> Scene:
+    return Scene(
+        (roofline_axes(),),
+        (),
+        (
+            f"The record of {record.chip.name} has no stream that surely came from DRAM, so that "
+            "no roof can be drawn.",
+        ),
+        "Axes of a roofline, empty.",
     )
 
 

@@ -20,7 +20,12 @@ from roofline_lib.measuring.record import (
     save,
     validate,
 )
-from roofline_lib.measuring.roofs import counted_peaks, nominal_roof, sustained_roof
+from roofline_lib.measuring.roofs import (
+    NoNominalRoof,
+    counted_peaks,
+    nominal_roof,
+    sustained_roof,
+)
 from roofline_lib.measuring.run import measure
 from roofline_lib.measuring.verdicts import (
     Finding,
@@ -37,6 +42,7 @@ __all__ = [
     "Counts",
     "Finding",
     "LinkFit",
+    "NoNominalRoof",
     "Point",
     "Record",
     "Sample",

@@ -96,5 +96,7 @@ def _summary(record: Record, path: str) -> str:
         return "\n".join(lines)
     if record.sustained.peaks and record.sustained.bandwidths:
         lines.append(f"sustained: {sustained_roof(record)}")
+    if "DRAM" not in record.sustained.bandwidths:
+        lines.append("no stream surely came from DRAM: there is no roof to draw")
     lines.append(f"in a notebook: rl.MeasuredExplorer({path!r}, precision='fp32') draws it")
     return "\n".join(lines)

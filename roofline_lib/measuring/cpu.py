@@ -7,17 +7,19 @@ conversion, not the machine. np.add.accumulate is a chain in which every additio
 before it, as an elementwise pass is not.
 """
 
+import math
 import os
 import platform
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, islice
-from pathlib import Path
 
 import numpy as np
 
 from roofline_lib.chains import chain_cost
+from roofline_lib.measuring import system
 from roofline_lib.measuring.jobs import Job, Pace, Setup, settle
 from roofline_lib.measuring.record import (
     Absent,
@@ -33,6 +35,7 @@ from roofline_lib.measuring.record import (
 from roofline_lib.measuring.whole_models import NumpyJobs
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
+from roofline_lib.quantities import quantity
 from roofline_lib.transformer import Transformer
 
 TYPES = {"fp64": np.float64, "fp32": np.float32}
@@ -43,42 +46,100 @@ CHAIN_ORDERS = {"(AB)c": ((0, 1), 2), "A(Bc)": (0, (1, 2))}
 STREAMS = {"read": (1, 1, 2), "copy": (2, 2, 0), "scale": (2, 2, 1), "triad": (3, 5, 2)}
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 CUBES = (16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072)
-VECTOR_FLAGS = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16")
+# byte: taken for the last cache where the system tells none, so that larger arrays lie in memory
+UNKNOWN_LAST_LEVEL = 128.0 * 2**20
 BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much memory a run takes, in byte: `last_level` is the largest cache, `held` what may be
+    held at once (infinite where the system does not tell)."""
+
+    last_level: float
+    held: float
 
 
 def prepare(threads: int, quick: bool, repeats: int, model: Transformer | None = None) -> Setup:
     """The Setup for this CPU: everything, or, where a `model` is given, its decode steps and the
     roofs that they are held against. The clock is what the system names (Hz), caches are summed
-    over the cores in use, the BLAS is pinned."""
+    over the cores in use, the BLAS is pinned. No more than half of the memory that is left is
+    taken."""
     pinned_by, blas = _pin(threads)
     chip = describe(threads)
+    last_level = max(chip.capacities.values(), default=UNKNOWN_LAST_LEVEL)
+    left = system.memory_left()
+    room = Room(last_level, math.inf if left is None else left / 2)
     return Setup(
         chip=chip,
         software=blas,
         settings=Settings(quick, repeats, load_average=(), threads=threads, pinned_by=pinned_by),
-        jobs=_jobs(quick, threads, repeats)
+        jobs=_jobs(quick, threads, repeats, room)
         if model is None
-        else _model_jobs(model, quick, threads, repeats),
-        absent=()
-        if model
-        else (Absent("gemm fp16", "numpy has no half-precision BLAS; it would time conversions"),),
+        else _model_jobs(model, quick, threads, repeats, room),
+        absent=(*_not_told(chip, threads), *(() if model else _not_timed(quick, room))),
     )
+
+
+def usable_threads() -> int:
+    """How many threads get a processor of their own: no more than the quota of the control groups
+    pays for."""
+    quota = system.cpu_quota()
+    return _within(quota, len(system.processors()))
 
 
 def describe(threads: int) -> Chip:
-    """This CPU as the system describes it, with so many of its cores in use."""
-    info = _first_processor()
-    flags = info.get("flags", "").split()
+    """This CPU as the system describes it, with so many threads: two that share a core are one
+    core in use."""
+    usable = system.processors()
+    cores = system.cores(usable) or len(usable)
     return Chip(
         kind="CPU",
-        name=info.get("model name") or platform.processor() or platform.machine(),
-        units=threads,
+        name=_name(),
+        units=_within(system.cpu_quota(), min(threads, cores)),
         unit_name="core",
-        clock=float(info["cpu MHz"]) * 1e6 if "cpu MHz" in info else None,
-        capacities=_caches(threads),
-        vector_flags=tuple(flag for flag in VECTOR_FLAGS if flag in flags),
+        clock=system.nominal_clock(),
+        capacities=system.data_caches(usable[:threads]),
+        vector_flags=system.vector_flags(),
     )
+
+
+def _name():
+    told = system.first_processor().get("model name")
+    return told or platform.processor() or platform.machine() or "a CPU without a name"
+
+
+def _within(quota, count):
+    return count if quota is None else max(1, min(count, int(quota)))
+
+
+def _not_told(chip, threads):
+    """What the system does not tell of this CPU, and what follows from that."""
+    usable, quota = system.processors(), system.cpu_quota()
+    if chip.clock is None:
+        yield Absent("clock", "the system names no nominal clock: no peak can be counted")
+    if not chip.capacities:
+        why = "the system does not tell their sizes: DRAM's bandwidth is that of the largest arrays"
+        yield Absent("caches", why)
+    if len(usable) > 1 and system.cores(usable) is None:
+        why = "the system does not tell which processors share one: each was counted as a core"
+        yield Absent("cores", why)
+    if quota is not None and quota < len(usable):
+        why = f"the control group pays for {quota:g} of {len(usable)}; {threads} threads were timed"
+        yield Absent("all processors", why)
+
+
+def _not_timed(quick, room):
+    """What of the sweeps is left out, and why."""
+    yield Absent("gemm fp16", "numpy has no half-precision BLAS; it would time conversions")
+    wanted = _largest_stream(quick, room.last_level)
+    if wanted > room.held:
+        why = f"at most {quantity(room.held, 'byte')}, half of the memory that is left, is taken"
+        yield Absent(f"arrays of {quantity(wanted, 'byte')}", why)
+
+
+def _largest_stream(quick, last_level):
+    return (4 if quick else 16) * last_level
 
 
 def _pin(threads):
@@ -98,16 +159,16 @@ def _pin(threads):
     return f"threadpoolctl {given}".strip(), found
 
 
-def _jobs(quick, threads, repeats):
+def _jobs(quick, threads, repeats, room):
     """All jobs of a run: products over m, over n = m = k, streams, chains, each smallest first.
     `quick` thins the sizes and shortens the blocks."""
-    last_level = max(_caches(threads).values(), default=32 << 20)
+    largest = int(min(_largest_stream(quick, room.last_level), room.held))
     if quick:
-        pace, largest, step = Pace(0.01, 0.03, repeats), 4 * last_level, 3
+        pace, step = Pace(0.01, 0.03, repeats), 3
         side, rows, cubes = 1024, ROWS[:-1], (32, 128, 512, 1024)
         precisions = ("fp32",)  # a gigabyte in either would be filled for each size
     else:
-        pace, largest, step = Pace(0.05, 0.1, repeats), 16 * last_level, 1
+        pace, step = Pace(0.05, 0.1, repeats), 1
         side, rows, cubes = 2048, ROWS, CUBES
         precisions = tuple(TYPES)
     sizes = [2**exponent for exponent in range(14, 40, step) if 2**exponent < largest]
@@ -123,9 +184,10 @@ def _jobs(quick, threads, repeats):
     products = [
         Job(
             f"{family} {precision} {(shape.m, shape.n, shape.k)}",
-            partial(_product, family, precision, shape, last_level, pace),
+            partial(_product, family, precision, shape, room, pace),
         )
         for precision, family, shape in shapes
+        if gemm(shape.m, shape.n, shape.k, precision).bytes_moved <= room.held
     ]
     chains = [
         Job(f"chain {label}", partial(_chain, label, order, pace))
@@ -135,17 +197,16 @@ def _jobs(quick, threads, repeats):
     return [*products, *streams, *chains, dependent]
 
 
-def _model_jobs(model, quick, threads, repeats):
+def _model_jobs(model, quick, threads, repeats, room):
     """The decode steps of a model, after one large stream of each kind and one large product."""
     pace = Pace(0.05, 0.05, repeats)
-    last_level = max(_caches(threads).values(), default=32 << 20)
-    size = 4 * last_level
+    size = int(min(4 * room.last_level, room.held))
     streams = [
         Job(f"{family} {size} B", partial(_stream, family, size, threads, pace))
         for family in ("read", "triad")
     ]
     cube = ProductShape(1024, 1024, 1024)
-    product = Job("gemm_n fp32", partial(_product, "gemm_n", "fp32", cube, last_level, pace))
+    product = Job("gemm_n fp32", partial(_product, "gemm_n", "fp32", cube, room, pace))
     return [*streams, product, *NumpyJobs(model, pace, quick, _timed).jobs()]
 
 
@@ -208,12 +269,13 @@ PASSES = {
 }
 
 
-def _product(family, precision, shape, last_level, pace):
+def _product(family, precision, shape, room, pace):
     """C = A @ B over as many sets of matrices as fill twice the last cache (4096 sets at most), so
-    that they come from memory."""
+    that they come from memory, unless there is no room for so many."""
     m, n, k = shape.m, shape.n, shape.k
     work = gemm(m, n, k, precision)
-    sets = int(np.clip(np.ceil(2 * last_level / work.bytes_moved), 1, 4096))
+    filling = np.ceil(2 * room.last_level / work.bytes_moved)
+    sets = int(np.clip(min(filling, room.held / work.bytes_moved), 1, 4096))
     a, b, c = (_filled((sets, *size), TYPES[precision]) for size in ((m, k), (k, n), (m, n)))
     turns = cycle(zip(a, b, c, strict=True))
 
@@ -284,37 +346,3 @@ def _timed(run, pace):
     """The Timing of one execution."""
     count = settle(run, pace)
     return Timing.of([run(count) / count for _ in range(pace.repeats)])
-
-
-def _caches(threads):
-    """{level: byte} of the data caches, each counted once for every core in use that has its own;
-    empty where the system does not tell."""
-    found = {}
-    for cpu in sorted(cpus())[:threads]:
-        for index in Path(f"/sys/devices/system/cpu/cpu{cpu}/cache").glob("index*"):
-            texts = {
-                name: (index / name).read_text().strip()
-                for name in ("level", "type", "size", "shared_cpu_list")
-            }
-            if texts["type"] != "Instruction":
-                level = f"L{texts['level']}"
-                found.setdefault(level, {})[texts["shared_cpu_list"]] = (
-                    float(texts["size"].rstrip("K")) * 1024
-                )
-    return {level: sum(sizes.values()) for level, sizes in sorted(found.items())}
-
-
-def cpus() -> set[int]:
-    """The processors that this process may use."""
-    return (
-        os.sched_getaffinity(0)
-        if hasattr(os, "sched_getaffinity")
-        else set(range(os.cpu_count() or 1))
-    )
-
-
-def _first_processor():
-    """The first processor's entries of /proc/cpuinfo, {} where there is none."""
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text().split("\n\n")[0].splitlines() if path.exists() else []
-    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}

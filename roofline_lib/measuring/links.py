@@ -39,7 +39,7 @@ def prepare(device: str, quick: bool, repeats: int, ranks: int | None = None) ->
     backend, cards = backend_for(device)
     on_gpus = backend == NCCL
     if ranks is None:
-        ranks = cards if on_gpus else int(np.clip(len(cpu.cpus()), 2, 4))
+        ranks = cards if on_gpus else int(np.clip(cpu.usable_threads(), 2, 4))
     if ranks < 2 or (on_gpus and ranks > cards):
         most = f" and at most {cards}, the GPUs here" if on_gpus else ""
         raise ValueError(f"ranks must be at least 2{most} (GPUs or processes); got {ranks}")

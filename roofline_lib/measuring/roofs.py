@@ -2,7 +2,9 @@
 anything was measured, and the sustained one, the best that the record shows."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
+from roofline_lib.arguments import UnknownName
 from roofline_lib.machines import Machine, as_machine
 from roofline_lib.measuring.record import (
     BANDWIDTH_FAMILIES,
@@ -18,21 +20,35 @@ from roofline_lib.peaks import peak_flops
 from roofline_lib.precisions import bytes_per_element
 
 COUNTED_PRECISIONS = ("fp64", "fp32")
+# byte: where the caches are not known, arrays no larger than this may lie in one of them
+LEAST_IN_DRAM = 128e6
+
+
+class NoNominalRoof(UnknownName):
+    """Why there is no nominal roof of a chip, in a few words."""
+
+
+@dataclass(frozen=True)
+class VectorUnits:
+    """What a core is taken to have: so many vector units of so many bits, each of which does
+    `flops_per_lane` in a cycle (2 where it multiplies and adds)."""
+
+    units: int
+    bits: int
+    flops_per_lane: int
 
 
 def nominal_roof(record: Record) -> Machine:
     """The nominal roof: catalogue for a GPU, counted for a CPU.
 
-    UnknownName where the catalogue has no GPU of that name. A CPU's peaks are counted
-    (`counted_peaks`); its bandwidths are those that the record shows, since no sheet prints those
-    of a few cores of a server.
+    NoNominalRoof, an UnknownName, where the catalogue has no GPU of that name, or one with another
+    number of units (that of a slice of a GPU, say), and where a CPU's peak cannot be counted. A
+    CPU's peaks are counted (`counted_peaks`); its bandwidths are those that the record shows, since
+    no sheet prints those of a few cores of a server.
     """
     chip = record.chip
     if chip.kind == "GPU":
-        try:
-            return as_machine(chip.name)
-        except KeyError:
-            return as_machine(chip.name.removeprefix("NVIDIA "))
+        return _in_catalogue(chip)
     return Machine(
         f"{chip.name}, counted",
         counted_peaks(chip),
@@ -45,16 +61,54 @@ def nominal_roof(record: Record) -> Machine:
     )
 
 
-def counted_peaks(chip: Chip, fma_units: int = 2) -> dict[str, float]:
-    """{precision: FLOP/s} of a CPU: cores x FMA units x lanes x 2 x nominal clock. That a core has
-    two FMA units is assumed."""
-    bits = 512 if "avx512f" in (chip.vector_flags or ()) else 256
+def _in_catalogue(chip):
+    try:
+        found = as_machine(chip.name)
+    except UnknownName as error:
+        raise NoNominalRoof(f"the catalogue has no {chip.name}") from error
+    if found.units != chip.units:
+        raise NoNominalRoof(
+            f"the catalogue's {found.name} has {found.units} units, and this {chip.name} "
+            f"{chip.units}, a part of it or another chip"
+        )
+    return found
+
+
+def counted_peaks(chip: Chip, vector_units: int | None = None) -> dict[str, float]:
+    """{precision: FLOP/s} of a CPU: cores x vector units x lanes x FLOP a lane x nominal clock.
+
+    FLOP a lane are 2 where a unit multiplies and adds in one instruction (FMA), 1 where it does
+    not. An x86 core is taken to have two such units; it says nowhere how many. ARM cores have one
+    to four, of which none is usual: `vector_units` must say. NoNominalRoof where the chip does not
+    tell its clock or its vector units.
+    """
+    if chip.clock is None:
+        raise NoNominalRoof(f"no clock of {chip.name} is known to count its peak with")
+    each = _vector_units(chip, vector_units)
     return {
         precision: peak_flops(
-            chip.units, fma_units * bits / (8 * bytes_per_element(precision)), chip.clock
+            chip.units,
+            each.units * each.bits / (8 * bytes_per_element(precision)),
+            chip.clock,
+            each.flops_per_lane,
         )
         for precision in COUNTED_PRECISIONS
     }
+
+
+def _vector_units(chip: Chip, units: int | None) -> VectorUnits:
+    flags = chip.vector_flags or ()
+    on_x86 = units or 2
+    if "avx512f" in flags:
+        return VectorUnits(on_x86, 512, 2)
+    if "avx" in flags or "avx2" in flags:
+        return VectorUnits(on_x86, 256, 2 if "fma" in flags else 1)
+    if "sse2" in flags:
+        return VectorUnits(on_x86, 128, 1)
+    if "asimd" in flags and "sve" not in flags and units:
+        return VectorUnits(units, 128, 2)
+    named = f"it names {', '.join(flags)}" if flags else "it names none"
+    raise NoNominalRoof(f"the vector units of {chip.name} are not known ({named})")
 
 
 def sustained_roof(record: Record) -> Machine:
@@ -79,15 +133,18 @@ def sustained_by(points: Iterable[Point], capacities: Mapping[str, float]) -> Su
     memory level, on a machine whose levels hold so many bytes (`capacities`).
 
     A cache that reads no faster than the level below it gets no figure: there it was the cost of a
-    call that was timed.
+    call that was timed. Where no cache is known, only the largest arrays are taken to lie in DRAM,
+    and none below 128 MB.
     """
+    points = list(points)
+    in_dram = _least_in_dram(points, capacities)
     peaks: dict[str, float] = {}
     best: dict[str, float] = {}
     for point in points:
         if point.family in PRODUCT_FAMILIES:
             peaks[point.precision] = max(peaks.get(point.precision, 0.0), point.performance)
         elif point.family in BANDWIDTH_FAMILIES:
-            level = _level_of(point, capacities)
+            level = _level_of(point, capacities, in_dram)
             if level is not None:
                 best[level] = max(best.get(level, 0.0), point.bandwidth)
     bandwidths: dict[str, float] = {}
@@ -97,20 +154,31 @@ def sustained_by(points: Iterable[Point], capacities: Mapping[str, float]) -> Su
     return Sustained(_rounded(peaks), _rounded(bandwidths))
 
 
-def _level_of(stream, capacities):
-    """The memory level that a stream reads and writes: the smallest cache that holds its working
-    set with room to spare (70 %), DRAM where four times the largest cache pass between two uses of
-    a number, None between."""
+def _least_in_dram(points, capacities):
+    """How many bytes pass between two uses of a number in a stream that surely comes from DRAM:
+    four times the largest cache, or, where no cache is known, as many as in the largest stream."""
     found = caches(capacities)
-    for size, level in found:
+    # 3.99 and 0.99: sizes are rounded down to whole elements
+    if found:
+        return 3.99 * found[-1][0]
+    streams = [point for point in points if point.family in BANDWIDTH_FAMILIES]
+    return max(LEAST_IN_DRAM, 0.99 * max(map(_between_uses, streams), default=0.0))
+
+
+def _between_uses(stream):
+    """Bytes between two uses of a number: a triad in two passes comes back to its first array after
+    two of three."""
+    return stream.working_set * (2 / 3 if stream.family == "triad" else 1)
+
+
+def _level_of(stream, capacities, in_dram):
+    """The memory level that a stream reads and writes: the smallest cache that holds its working
+    set with room to spare (70 %), DRAM where `in_dram` bytes pass between two uses of a number,
+    None between."""
+    for size, level in caches(capacities):
         if stream.working_set <= 0.7 * size:
             return level
-    # a triad in two passes comes back to its first array after two of three
-    between_uses = stream.working_set * (2 / 3 if stream.family == "triad" else 1)
-    # 3.99, not 4: sizes are rounded down to whole elements
-    if not found or between_uses > 3.99 * found[-1][0]:
-        return "DRAM"
-    return None
+    return "DRAM" if _between_uses(stream) > in_dram else None
 
 
 def _rounded(figures):

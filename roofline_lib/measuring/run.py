@@ -28,20 +28,20 @@ def measure(
     machine of.
 
     `device` is "cpu", "gpu" (CUDA through torch or cupy), or "auto": the GPU where there is one.
-    `quick` takes fewer sizes and shorter blocks. `threads` are those of a CPU, every processor that
-    this process may use unless given; `repeats` is how often each point is timed, 7 unless given,
-    3 if `quick`. With a `model` (a Transformer, a preset's name, the path of a config.json, or
-    "laptop" for a small one) its decode steps and prefill passes are timed instead of the sweeps,
-    with random weights. With `ranks` collectives between so many GPUs are timed instead, or between
-    processes where there are fewer than two GPUs; 0 takes all GPUs, or up to four processes. Ctrl-C
-    ends early and returns what is there, with `finished` left None. ValueError for another device,
-    fewer than 1 thread or 3 repeats, "gpu" where there is none, a model that cannot be timed, and a
-    model together with `ranks`.
+    `quick` takes fewer sizes and shorter blocks. `threads` are those of a CPU, unless given one for
+    every processor that this process may use and its control groups pay for; `repeats` is how often
+    each point is timed, 7 unless given, 3 if `quick`. With a `model` (a Transformer, a preset's
+    name, the path of a config.json, or "laptop" for a small one) its decode steps and prefill
+    passes are timed instead of the sweeps, with random weights. With `ranks` collectives between so
+    many GPUs are timed instead, or between processes where there are fewer than two GPUs; 0 takes
+    all GPUs, or up to four processes. Ctrl-C ends early and returns what is there, with `finished`
+    left None. ValueError for another device, fewer than 1 thread or 3 repeats, "gpu" where there is
+    none, a model that cannot be timed, and a model together with `ranks`.
     """
     if device not in ("auto", "cpu", "gpu"):
         raise ValueError(f"device must be auto, cpu or gpu; got {device!r}")
     if threads is None:
-        threads = len(cpu.cpus())
+        threads = cpu.usable_threads()
     if repeats is None:
         repeats = 3 if quick else 7
     if threads < 1 or repeats < 3:

@@ -143,7 +143,12 @@ def _above_peak(point, machine, over):
         return {}
     peak, suspects = machine.find_peak(point.precision), {}
     share = _clock_share(point, peak, machine)
-    if share is None and over < 1.6:
+    assumed = machine.details.get("clock")
+    if share is None and machine.kind == "CPU" and assumed and 1.6 <= over < 8:
+        suspects["clock"] = (
+            f"the peak is counted at {quantity(assumed, 'Hz')}: is that the clock of an idle core?"
+        )
+    elif share is None and over < 1.6:
         suspects["clock"] = (
             "none was recorded, or the peak does not say which it assumes; "
             "a boost clock can be half above a nominal one"
@@ -176,6 +181,9 @@ def _above_slope(point, machine, over):
             used = quantity(point.working_set, "byte")
             why = f"its {used} were used again and again, and {level} keeps them or a part of them"
             return {"cache level": why}
+    if not caches(machine.capacities):
+        used = quantity(point.working_set, "byte")
+        return {"cache level": f"no cache is known here, and one may have kept its {used}"}
     width = bytes_per_element(point.precision)
     if over > 2 * width:
         return {}

@@ -1,0 +1,309 @@
+"""A gallery of machines: what their systems and drivers leave out is absent and said, and no roof
+is shown that nobody saw."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from measured_points import made
+
+import roofline_lib as rl
+from roofline_lib.measuring import (
+    NoNominalRoof,
+    counted_peaks,
+    cpu,
+    load,
+    nominal_roof,
+    sustained_roof,
+    system,
+    validate,
+    verdict,
+)
+from roofline_lib.measuring.record import Chip
+from roofline_lib.measuring.roofs import sustained_by
+
+CPU_RECORDS = ("cpu_epyc_2", "cpu_epyc_2_quick", "cpu_xeon_4")
+AVX2 = "fpu sse2 avx avx2 fma"
+ONE_CPU = {"sys/fs/cgroup/cpu.max": "100000 100000"}
+
+
+@dataclass(frozen=True)
+class Fake:
+    """A system: the lines of /proc/cpuinfo for a processor, its other files, what is seen of it."""
+
+    cpuinfo: str
+    processors: int = 2
+    files: dict = field(default_factory=dict)
+    clock: float | None = None
+    units: int = 2
+    levels: tuple = ()
+    threads: int = 2
+    a_cycle: int | None = None  # fp32 FLOP of one core, None where no peak can be counted
+    absent: frozenset = frozenset()
+
+
+def caches(cpu=0, size="32K", **other):
+    """One data cache in sysfs, and a leaf of instructions that must not count."""
+    folder = f"sys/devices/system/cpu/cpu{cpu}/cache"
+    texts = {"level": "1", "type": "Data", "size": size, "shared_cpu_list": str(cpu)} | other
+    found = {f"{folder}/index0/{name}": text for name, text in texts.items() if text is not None}
+    return found | {f"{folder}/index1/type": "Instruction"}
+
+
+def siblings(*lists):
+    folder = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+    return {folder.format(cpu): text for cpu, text in enumerate(lists)}
+
+
+def x86(name, flags=AVX2, **other):
+    lines = {"model name": name, **other, "flags": flags}
+    return "\n".join(f"{key}\t: {value}" for key, value in lines.items())
+
+
+TOLD = {**caches(0), **caches(1), **siblings("0", "1")}
+GALLERY = {
+    "ARM server, no clock anywhere": Fake(
+        "CPU implementer\t: 0x41\nFeatures\t: fp asimd",
+        files=siblings("0", "1") | caches(0) | caches(1),
+        levels=("L1",),
+        absent=frozenset({"clock"}),
+    ),
+    "ARM board, caches without a size": Fake(
+        "Features\t: fp asimd",
+        files=caches(0, None)
+        | caches(1, None)
+        | {"sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq": "1800000"},
+        clock=1.8e9,
+        absent=frozenset({"caches", "cores"}),
+    ),
+    "not Linux": Fake("", absent=frozenset({"clock", "caches", "cores"})),
+    "caches of 0K": Fake(
+        x86("Xeon @ 2.50GHz"),
+        files=TOLD | caches(1, "0K"),
+        clock=2.5e9,
+        a_cycle=32,
+        absent=frozenset({"caches"}),
+    ),
+    "a blank cache size": Fake(
+        x86("Xeon @ 2.50GHz"),
+        files=TOLD | caches(0, ""),
+        clock=2.5e9,
+        a_cycle=32,
+        absent=frozenset({"caches"}),
+    ),
+    "a cache in megabytes, and who shares it not said": Fake(
+        x86("Xeon @ 2.50GHz"),
+        files=TOLD | caches(0, "36M", shared_cpu_list=None),
+        clock=2.5e9,
+        levels=("L1",),
+        a_cycle=32,
+    ),
+    "two threads a core": Fake(
+        x86("Ryzen 7 5800X", **{"cpu MHz": "2200.0"}),
+        processors=16,
+        files={
+            **siblings(*[f"{n % 8},{n % 8 + 8}" for n in range(16)]),
+            **{key: text for n in range(16) for key, text in caches(n).items()},
+            "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq": "4000000",
+        },
+        clock=4e9,
+        units=8,
+        threads=16,
+        levels=("L1",),
+        a_cycle=32,
+    ),
+    "an idle Atom, SSE only": Fake(
+        x86("Atom(TM) CPU C2550 @ 2.40GHz", "fpu sse2", **{"cpu MHz": "1200.000"}),
+        files=TOLD,
+        clock=2.4e9,
+        levels=("L1",),
+        a_cycle=8,
+    ),
+    "an idle core and no clock in its name": Fake(
+        x86("Core(TM) i5-13500", **{"cpu MHz": "800.000"}),
+        files=TOLD,
+        levels=("L1",),
+        absent=frozenset({"clock"}),
+    ),
+    "a virtual machine's constant clock": Fake(
+        x86("AMD EPYC", AVX2 + " hypervisor", **{"cpu MHz": "2596.096"}),
+        files=TOLD,
+        clock=2.596096e9,
+        levels=("L1",),
+        a_cycle=32,
+    ),
+    "AVX without FMA": Fake(
+        x86("Xeon E5-2670 @ 2.60GHz", "sse2 avx"),
+        files=TOLD,
+        clock=2.6e9,
+        levels=("L1",),
+        a_cycle=16,
+    ),
+    "a container of one CPU": Fake(
+        x86("EPYC 7763 @ 2.45GHz"),
+        files=TOLD | ONE_CPU,
+        clock=2.45e9,
+        units=1,
+        threads=1,
+        levels=("L1",),
+        a_cycle=32,
+        absent=frozenset({"all processors"}),
+    ),
+    "a quota of version 1, in a group above": Fake(
+        x86("EPYC 7763 @ 2.45GHz"),
+        files=TOLD
+        | {
+            "proc/self/cgroup": "4:cpu,cpuacct:/docker/abc\n3:memory:/docker/abc\n0::/",
+            "sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_quota_us": "150000",
+            "sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_period_us": "100000",
+            "sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_quota_us": "-1",
+        },
+        clock=2.45e9,
+        units=1,
+        threads=1,
+        levels=("L1",),
+        a_cycle=32,
+        absent=frozenset({"all processors"}),
+    ),
+    "two sockets": Fake(
+        x86("Xeon @ 2.50GHz"),
+        processors=4,
+        files={
+            **siblings("0", "1", "2", "3"),
+            **{k: t for n in range(4) for k, t in caches(n, "32K").items()},
+        },
+        clock=2.5e9,
+        units=4,
+        threads=4,
+        levels=("L1",),
+        a_cycle=32,
+    ),
+}
+
+
+@pytest.fixture
+def pretend(monkeypatch, tmp_path):
+    """Let the system be one of the gallery."""
+
+    def build(fake):
+        text = "\n\n".join(fake.cpuinfo for _ in range(fake.processors))
+        for path, content in ({"proc/cpuinfo": text} | fake.files).items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(content + "\n")
+        monkeypatch.setattr(system, "ROOT", tmp_path)
+        monkeypatch.setattr(system, "processors", lambda: list(range(fake.processors)))
+
+    return build
+
+
+def without_clock(record):
+    return replace(record, chip=replace(record.chip, clock=None))
+
+
+def without_caches(record):
+    return replace(
+        record,
+        chip=replace(record.chip, capacities={}),
+        sustained=sustained_by(record.points, {}),
+    )
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_what_a_system_tells_is_read_and_what_it_does_not_is_said(name, pretend):
+    fake = GALLERY[name]
+    pretend(fake)
+    assert cpu.usable_threads() == fake.threads
+    setup = cpu.prepare(fake.threads, quick=True, repeats=3)
+    chip = setup.chip
+    assert chip.clock == (None if fake.clock is None else pytest.approx(fake.clock))
+    assert (chip.units, tuple(chip.capacities)) == (fake.units, fake.levels)
+    assert {missing.what for missing in setup.absent} == {"gemm fp16", *fake.absent}
+    assert all(missing.why for missing in setup.absent) and chip.name
+    record = replace(load("cpu_epyc_2_quick"), chip=chip)
+    validate(replace(record, sustained=sustained_by(record.points, chip.capacities)))
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_peak_is_counted_from_what_is_known_or_not_at_all(name, pretend):
+    fake = GALLERY[name]
+    pretend(fake)
+    chip = cpu.describe(fake.threads)
+    if fake.a_cycle is None:
+        with pytest.raises(NoNominalRoof, match="not known|no clock"):
+            counted_peaks(chip)
+    else:
+        peaks = counted_peaks(chip)
+        assert peaks["fp32"] == pytest.approx(fake.units * fake.a_cycle * fake.clock)
+        assert peaks["fp64"] == peaks["fp32"] / 2
+
+
+def test_neon_is_counted_where_its_units_are_given():
+    chip = Chip("CPU", "an ARM", 4, "core", 2e9, {}, vector_flags=("asimd",))
+    assert counted_peaks(chip, vector_units=2)["fp32"] == 4 * 2 * 4 * 2 * 2e9
+
+
+def test_arrays_stay_within_half_of_the_memory_that_is_left(pretend):
+    """A pod of 512 MB on a processor with 256 MB of cache: 1 GB would be taken."""
+    pretend(
+        Fake(
+            x86("EPYC @ 2.50GHz"),
+            processors=1,
+            files=siblings("0")
+            | caches(0, "256M", level="3")
+            | {
+                "sys/fs/cgroup/memory.max": str(512 << 20),
+                "proc/meminfo": "MemAvailable:   99999999 kB",
+            },
+        )
+    )
+    setup = cpu.prepare(1, quick=True, repeats=3)
+    sizes = [job.run.args[1] for job in setup.jobs if job.run.func is cpu._stream]
+    assert max(sizes) == 256 << 20
+    assert any("memory" in missing.why for missing in setup.absent)
+    (room,) = {job.run.args[3] for job in setup.jobs if job.run.func is cpu._product}
+    assert (room.last_level, room.held) == (256 << 20, 256 << 20)
+
+
+@pytest.mark.parametrize("name", CPU_RECORDS)
+def test_without_caches_dram_is_what_the_largest_arrays_show(name):
+    record = load(name)
+    known, without = record.sustained.bandwidths, without_caches(record).sustained.bandwidths
+    assert list(without) == ["DRAM"]
+    assert 0.8 * known["DRAM"] < without["DRAM"] <= known["DRAM"]
+
+
+def test_without_caches_small_arrays_show_no_dram():
+    streams = [made(1.0, family="copy", working_set=size) for size in (1e5, 1e8)]
+    assert sustained_by(streams, {}).bandwidths == {}
+
+
+@pytest.mark.parametrize("change", [without_clock, without_caches])
+def test_a_record_that_lacks_something_is_drawn_and_says_so(change):
+    record = validate(change(load("cpu_epyc_2_quick")))
+    explorer = rl.MeasuredExplorer(record, precision="fp32")
+    assert "measured" in explorer.readout
+    assert ("no clock" in explorer.readout.lower()) == (record.chip.clock is None)
+    assert str(verdict(record.points[0], sustained_roof(record)))
+    if record.chip.clock is None:
+        with pytest.raises(NoNominalRoof, match="clock"):
+            nominal_roof(record)
+
+
+def test_without_a_roof_over_memory_the_explorer_is_empty_and_says_why():
+    record = load("cpu_epyc_2_quick")
+    bare = replace(record, sustained=replace(record.sustained, bandwidths={"L2": 1e11}))
+    explorer = rl.MeasuredExplorer(bare, precision="fp32")
+    assert "no stream that surely came from DRAM" in explorer.readout
+
+
+def test_a_stream_above_the_roof_of_a_machine_without_caches_suspects_one():
+    record = without_caches(load("cpu_epyc_2_quick"))
+    fastest = max(record.select("copy"), key=lambda point: point.bandwidth)
+    assert set(verdict(fastest, nominal_roof(record)).suspects) == {"cache level"}
+
+
+def test_products_over_the_peak_of_an_idle_clock_suspect_the_clock():
+    record = load("cpu_epyc_2_quick")
+    idle = replace(record, chip=replace(record.chip, clock=8e8))
+    fastest = max(record.select("gemm_n", precision="fp32"), key=lambda point: point.performance)
+    found = verdict(fastest, nominal_roof(idle))
+    assert found.ratio > 1.6 and "idle" in found.suspects["clock"] and "units" not in found.suspects
