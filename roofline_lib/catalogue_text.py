@@ -3,6 +3,7 @@
 import sys
 
 from roofline_lib.arguments import UnknownName
+from roofline_lib.links import links
 from roofline_lib.machines import machine, machines
 from roofline_lib.peaks import memory_bandwidth, peak_flops
 from roofline_lib.quantities import plural, quantity
@@ -122,7 +123,7 @@ def description(name: str) -> str:
                 cited(entry),
             )
         )
-    lines += ["", *_table(levels)]
+    lines += ["", *_table(levels), *_joined_by(chip)]
     for title, notes in (
         ("Sources disagree, and what else to know:", record.get("conflicts", ())),
         (
@@ -135,6 +136,15 @@ def description(name: str) -> str:
         if notes:
             lines += ["", title, *("  " + note for note in notes)]
     return "\n".join(lines)
+
+
+def _joined_by(chip):
+    """The links of a chip, one a line under a title; nothing where the catalogue has none."""
+    try:
+        found = links(chip)
+    except UnknownName:
+        return []
+    return ["", "Links:", *(f"  {link}" for link in found)]
 
 
 def counted_peak(record, entry):
