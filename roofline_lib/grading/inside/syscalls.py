@@ -107,7 +107,10 @@ _NOT_THERE = (_GIVE, 0, 0, 0x00050000 | _ENOSYS)
 
 _CLONE_THREAD = 0x10000
 _X32_CALLS = 1 << 30  # the numbers from here on are of the x32 kind
-_F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15
+# What may be done to an open file: F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK,
+# F_SETLKW, F_DUPFD_CLOEXEC. Of the others some send signals, and some keep a host's file from being
+# opened (leases) or use memory that no limit counts.
+_FILE_COMMANDS = (0, 1, 2, 3, 4, 5, 6, 7, 1030)
 
 _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
@@ -150,13 +153,8 @@ def program(pid, kind):
     steps += rule(
         CLONE, (_LOAD, 0, 0, _FIRST_ARGUMENT), (_ANY_BIT, 0, 1, _CLONE_THREAD), _ALLOW, _REFUSE
     )
-    # a file could be told to send signals to others
-    signals = [
-        step
-        for command in (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX)
-        for step in ((_EQUAL, 0, 1, command), _REFUSE)
-    ]
-    steps += rule(FCNTL, (_LOAD, 0, 0, _SECOND_ARGUMENT), *signals, _ALLOW)
+    commands = [(_EQUAL, len(_FILE_COMMANDS) - i, 0, one) for i, one in enumerate(_FILE_COMMANDS)]
+    steps += rule(FCNTL, (_LOAD, 0, 0, _SECOND_ARGUMENT), *commands, _REFUSE, _ALLOW)
     steps += own_process_only(KILL) + own_process_only(TGKILL) + own_process_only(PRLIMIT, 0)
     return b"".join(struct.pack("<HBBI", *step) for step in (*steps, _ALLOW))
 
