@@ -40,9 +40,25 @@ _HARMLESS = frozenset(
     mm_tokens_per_image
     """.split()
 )
-_HARMLESS_STARTS = ("_", "rope", "rotary", "router_", "summary_", "swiglu_", "output_", "is_")
+_HARMLESS_STARTS: tuple[str, ...] = (
+    "_",
+    "rope",
+    "rotary",
+    "router_",
+    "summary_",
+    "swiglu_",
+    "output_",
+    "is_",
+)
 _HARMLESS_STARTS += ("initializer_", "attn_impl", "llama_4_scaling", "unsloth")
-_HARMLESS_ENDS = ("_token_id", "_token_ids", "_token_index", "_dropout", "dropout", "_pdrop")
+_HARMLESS_ENDS: tuple[str, ...] = (
+    "_token_id",
+    "_token_ids",
+    "_token_index",
+    "_dropout",
+    "dropout",
+    "_pdrop",
+)
 _HARMLESS_ENDS += ("_eps", "_epsilon", "softcapping", "_multiplier")
 # Parts of a checkpoint beside the language model; a warning says that they are not counted.
 _BESIDE = re.compile(r"vision_config|audio_config|num_nextn_predict_layers|num_mtp_layers|index_.*")

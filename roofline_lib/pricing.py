@@ -136,7 +136,7 @@ def price(
         least=0,
         single=True,
     )
-    works: Any = whole.decode(1, context, **precisions)
+    works = whole.decode(1, context, **precisions)
     step = step_time(
         works,
         chip,
@@ -144,7 +144,7 @@ def price(
         started,
         number("per_kernel", per_kernel, "s", least=0, single=True),
     )
-    prompt: Any = whole.prefill(1, context, **precisions)
+    prompt = whole.prefill(1, context, **precisions)
     return Price(
         model=whole.name or "this model",
         machine=chip.name,

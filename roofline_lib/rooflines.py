@@ -107,7 +107,9 @@ def _draw(
     ridges = [peak / bandwidth for peak in peaks.values()]
     xlim, ylim = _limits(peaks.values(), ridges, bandwidth, spots.values())
     log_axes(ax, xlim, ylim, INTENSITY, PERFORMANCE)
-    roofs, ridge_marks, labels = {}, {}, []
+    roofs: dict[str, Line2D] = {}
+    ridge_marks: dict[str, Line2D] = {}
+    labels: list[Text] = []
     for shade, (peak, names) in enumerate(_by_peak(peaks).items()):
         ridge = peak / bandwidth
         intensity = np.array([xlim[0], ridge, xlim[1]])
@@ -126,7 +128,8 @@ def _draw(
         name: ax.plot([x], [y], "o", color=INK, ms=7, label=name, zorder=5)[0]
         for name, (x, y) in spots.items()
     }
-    lines = [line.get_xydata() for line in (memory, *roofs.values(), *ridge_marks.values())]
+    drawn = (memory, *roofs.values(), *ridge_marks.values())
+    lines = [np.asarray(line.get_xydata()) for line in drawn]
     labels += _name_points(ax, spots, lines, labels)
     return Roofline(memory, roofs, ridge_marks, points, tuple(labels))
 
@@ -144,7 +147,7 @@ def _limits(
 
 def _by_peak(peaks: dict[str, float]) -> dict[float, list[str]]:
     """The precisions that share each peak, and so one line."""
-    merged = {}
+    merged: dict[float, list[str]] = {}
     for precision, peak in peaks.items():
         merged.setdefault(peak, []).append(precision)
     return merged
@@ -178,8 +181,10 @@ def _name_slope(ax: Axes, memory: Line2D, label: str) -> Text:
     """The memory roof's label on the line, turned as the line is."""
     start, end = ax.transAxes.inverted().transform(ax.transData.transform(memory.get_xydata()))
     along = end - start
+    x, y = start + 0.4 * along + (0, 0.015)
     return ax.text(
-        *(start + 0.4 * along + (0, 0.015)),
+        x,
+        y,
         label,
         color=MEMORY,
         ha="center",
@@ -195,7 +200,7 @@ def _name_slope(ax: Axes, memory: Line2D, label: str) -> Text:
 def _covered(text: Text) -> np.ndarray:
     """Pixels (n, 2) all over a Text that is there already, turned as it is."""
     box = text.get_window_extent()
-    width, height = text_size(text.get_text(), text.get_fontsize() * text.figure.dpi / 72)
+    width, height = text_size(text.get_text(), float(text.get_fontsize()) * text.figure.dpi / 72)
     around_origin = sample_box(-width / 2, -height / 2, width, height)
     return turned(around_origin, text.get_rotation()) + (box.p0 + box.p1) / 2
 
@@ -207,9 +212,10 @@ def _name_points(
     that is `there`."""
     taken = [sample(ax.transData.transform(line)) for line in lines]
     taken += [_covered(text) for text in there]
-    taken += [sample_box(*(ax.transData.transform(spot) - 5), 10, 10) for spot in spots.values()]
+    for left, low in ax.transData.transform(list(spots.values())) - 5 if spots else ():
+        taken.append(sample_box(left, low, 10, 10))
     frame = ax.get_window_extent()
-    labels = []
+    labels: list[Text] = []
     for name, spot in spots.items():
         width, height = text_size(name, _letter_size(ax))
         point = ax.transData.transform(spot)

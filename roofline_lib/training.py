@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
@@ -172,6 +173,34 @@ def _layer_numbers(model):
     shared = model.shared_experts * (model.shared_d_ff or model.d_ff)
     block = 4 * model.d_model + attention
     return block + dense, block + arrays * (routed + shared)
+
+
+@overload
+def training_step(
+    model: Transformer | str,
+    micro_batch: Number,
+    tokens: Number,
+    accumulation: Number = 1,
+    keep: str = "no scores",
+    *,
+    gradients: str = "bf16",
+    parallel: None = None,
+    link: Link | str | Mapping | None = None,
+) -> dict[str, Work]: ...
+
+
+@overload
+def training_step(
+    model: Transformer | str,
+    micro_batch: Number,
+    tokens: Number,
+    accumulation: Number = 1,
+    keep: str = "no scores",
+    *,
+    gradients: str = "bf16",
+    parallel: Parallel,
+    link: Link | str | Mapping | None = None,
+) -> ParallelTraining: ...
 
 
 def training_step(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -285,6 +285,36 @@ class Transformer:
 
     # Work
 
+    @overload
+    def prefill(
+        self,
+        batch: Number,
+        tokens: Number,
+        *,
+        cached: Number = 0,
+        weights: str | Mapping[str, str] = "bf16",
+        kv: str = "bf16",
+        activations: str = "bf16",
+        elementwise: bool = False,
+        parallel: None = None,
+        link: "Link | str | Mapping | None" = None,
+    ) -> dict[str, Work]: ...
+
+    @overload
+    def prefill(
+        self,
+        batch: Number,
+        tokens: Number,
+        *,
+        cached: Number = 0,
+        weights: str | Mapping[str, str] = "bf16",
+        kv: str = "bf16",
+        activations: str = "bf16",
+        elementwise: bool = False,
+        parallel: "Parallel",
+        link: "Link | str | Mapping | None" = None,
+    ) -> "ParallelStep": ...
+
     def prefill(
         self,
         batch: Number,
@@ -316,6 +346,36 @@ class Transformer:
             return model._works(step, logits=step.batch, elementwise=elementwise)
 
         return self._shared(step, works, parallel, link)
+
+    @overload
+    def decode(
+        self,
+        batch: Number,
+        context: Number,
+        *,
+        queries: Number = 1,
+        weights: str | Mapping[str, str] = "bf16",
+        kv: str = "bf16",
+        activations: str = "bf16",
+        elementwise: bool = False,
+        parallel: None = None,
+        link: "Link | str | Mapping | None" = None,
+    ) -> dict[str, Work]: ...
+
+    @overload
+    def decode(
+        self,
+        batch: Number,
+        context: Number,
+        *,
+        queries: Number = 1,
+        weights: str | Mapping[str, str] = "bf16",
+        kv: str = "bf16",
+        activations: str = "bf16",
+        elementwise: bool = False,
+        parallel: "Parallel",
+        link: "Link | str | Mapping | None" = None,
+    ) -> "ParallelStep": ...
 
     def decode(
         self,

@@ -159,7 +159,7 @@ def test_untouched_exercise_runs_and_says_so(lesson):
         )
     )
     printed = ran(book)
-    assert printed.count("not answered yet") == asked >= 8
+    assert printed.count("not answered yet") == asked > 0
 
 
 def test_solution_runs_and_its_hidden_tests_pass(lesson):

@@ -5,10 +5,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
 from roofline_lib.quantities import parse_quantity, significant
+
+T = TypeVar("T")
 
 LETTERS = "abcdefgh"
 # Python counts each of these as a number, or as something close to one; as an answer it is none
@@ -111,12 +114,12 @@ def with_unit(number: float, unit: str) -> str:
 
 def _ask_about_a_decimal_comma(answer: object) -> None:
     """12,5 is two numbers to Python and a decimal to half of the world."""
+    halves: tuple | None = None
     if isinstance(answer, str):
         text = re.match(r"\s*([-+]?\d+),(\d+)(?![\d.,_])", answer)
         halves = (text[1], text[2]) if text and len(text[2]) != 3 else None
-    else:
-        whole = isinstance(answer, tuple) and len(answer) == 2 and set(map(type, answer)) == {int}
-        halves = answer if whole else None
+    elif isinstance(answer, tuple) and len(answer) == 2 and set(map(type, answer)) == {int}:
+        halves = answer
     if halves:
         point = f"{halves[0]}.{halves[1]}"
         raise ValueError(
@@ -124,7 +127,7 @@ def _ask_about_a_decimal_comma(answer: object) -> None:
         )
 
 
-def _plain_number(answer: object, given: object) -> float:
+def _plain_number(answer: Any, given: object) -> float:
     try:
         if isinstance(answer, _NO_REAL_NUMBER):
             raise TypeError
@@ -222,7 +225,7 @@ def _words(text: str) -> list[str]:
     return [word for word in found if word not in _FILLERS] or found
 
 
-def safely(function: Callable, value: object) -> object:
+def safely(function: Callable[[Any], T], value: object) -> T | str:
     """str or repr of anything, even where its own method raises."""
     try:
         return function(value)

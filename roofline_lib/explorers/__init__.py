@@ -7,8 +7,12 @@ ipywidgets.
 
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from roofline_lib import _HOME
+
+if TYPE_CHECKING:
+    from roofline_lib.explorers.base import Explorer
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,7 @@ class Listing:
     name: str
     module: str
 
-    def load(self) -> type:
+    def load(self) -> "type[Explorer]":
         """The class. Its module is imported now, and matplotlib and ipywidgets with it."""
         return getattr(import_module(f"roofline_lib.{self.module}"), self.name)
 

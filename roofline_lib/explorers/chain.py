@@ -42,7 +42,7 @@ _NAMED, _NUMBERED = 14, 5  # so many rows have room for all names, for all numbe
 
 def _one_of_each_width() -> list[str]:
     """Of a chain only the bytes of an element matter: the first precision of each whole number."""
-    widths = {}
+    widths: dict[float, str] = {}
     for precision in PRECISIONS:
         widths.setdefault(bytes_per_element(precision), precision)
     return [precision for width, precision in widths.items() if width == int(width)]

@@ -22,7 +22,7 @@ class Taken:
 
     def __init__(self, shapes: list[Shape]):
         self.shapes = shapes
-        self._covered = []
+        self._covered: list[np.ndarray] = []
 
     def pixels(self) -> np.ndarray:
         """All pixels covered so far, (n, 2)."""

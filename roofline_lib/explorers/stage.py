@@ -72,8 +72,8 @@ class View:
 def _scaled(log: tuple[bool, bool], x: float | Sequence, y: float | Sequence) -> np.ndarray:
     """Data as (2, n), in logarithms where the axis has them."""
     values = np.array([x, y], float).reshape(2, -1)
-    log = np.array(log)
-    values[log] = np.log10(np.maximum(values[log], 1e-300))
+    tens = np.array(log)
+    values[tens] = np.log10(np.maximum(values[tens], 1e-300))
     return values
 
 

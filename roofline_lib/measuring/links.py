@@ -159,16 +159,16 @@ def counted_work(task: Task) -> Work:
     """What the model counts for one rank: bytes sent in a collective or copied; FLOP and bytes of
     an FFN's slice; of gradients beside products what the link carries, and the products' FLOP."""
     shape = task.shape
+    if isinstance(shape, SlicedShape):
+        width = shape.d_ff // shape.ranks
+        return gemm(shape.m, width, shape.d_model, "bf16") + gemm(
+            shape.m, shape.d_model, width, "bf16"
+        )
     if task.family in COLLECTIVES:
         transfer = getattr(collectives, task.family)(shape.bytes, shape.ranks)
         return Work(0, transfer.bytes_sent)
     if task.family == "peer_copy":
         return Work(0, shape.bytes)
-    if task.family == "sliced_ffn":
-        width = shape.d_ff // shape.ranks
-        return gemm(shape.m, width, shape.d_model, "bf16") + gemm(
-            shape.m, shape.d_model, width, "bf16"
-        )
     products = 4 * gemm(8192, 8192, 8192, "bf16")
     if task.label == "products":
         return products

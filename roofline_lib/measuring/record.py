@@ -284,7 +284,7 @@ class Traffic:
     @property
     def median(self) -> Counts:
         """The median of each count over the repeats; None where a repeat lacks it."""
-        medians = {}
+        medians: dict[str, Any] = {}
         for each in fields(Counts):
             values = [getattr(repeat, each.name) for repeat in self.repeats]
             medians[each.name] = None if None in values else float(np.median(values))

@@ -7,13 +7,13 @@ from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
 from roofline_lib.questions.shared import HOUSE
 
 _DAY = 86_400
+_A100 = rl.machine("A100 80GB SXM")
+_SMALL = rl.transformer("tinyllama-1.1b")
 _PARTS = {
     "the forward pass": lambda: rl.training_step(_SMALL, 4, 2048)["forward"],
     "the optimizer": lambda: rl.training_step(_SMALL, 4, 2048)["optimizer"],
     "the longest product": lambda: _SMALL.prefill(4, 2048)["ffn up"],
 }
-_A100 = rl.machine("A100 80GB SXM")
-_SMALL = rl.transformer("tinyllama-1.1b")
 
 
 def _logits():

@@ -36,7 +36,7 @@ from .syscalls import deny_system_calls, hide_from_own_user
 try:
     import resource
 except ImportError:  # Windows, which has the unsafe draft only
-    resource = None
+    resource = None  # type: ignore[assignment]
 
 MEMORY, FILES, OUTPUT = 1 << 30, 16 << 20, 1 << 20  # bytes
 OPEN_FILES, THREADS = 64, 64
