@@ -272,7 +272,6 @@ BREAKS = {
         ("whole.decode(1, context, **precisions)", "whole.decode(1, context)"),
         ('if name != "attention"', "if True"),
         ("high - low > 1", "high - low > 2"),
-        ("if high > _MOST_SEQUENCES", "if high >= _MOST_SEQUENCES"),
         ("kernels_per_step(whole) if kernels is None else kernels", "kernels_per_step(whole)"),
         ('number("per_kernel", per_kernel, "s", least=0, single=True)', "PER_KERNEL"),
         ("1 / self.step_bound", "1 / self.step_forecast"),

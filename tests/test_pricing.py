@@ -9,6 +9,7 @@ from harness.repository import ROOT
 
 import roofline_lib as rl
 from roofline_lib import pricing
+from roofline_lib.quantities import significant
 
 CONFIGS = ROOT / "tests" / "data" / "configs"
 
@@ -22,6 +23,30 @@ def test_the_page_is_what_the_library_says():
     assert page.step_bound == step
     assert page.step_forecast == pytest.approx(step + page.kernels * 2.6e-6)
     assert page.prefill_bound == rl.time_in_sequence(model.prefill(1, 4096).values(), chip, "bf16")
+
+
+def test_precisions_and_launches_reach_every_figure():
+    formats = {"weights": "int4", "kv": "fp8", "activations": "fp16"}
+    page = rl.price(
+        "llama-3-8b", "H200 SXM", context=32_768, kernels=100, per_kernel=1e-5, **formats
+    )
+    model, chip = rl.transformer("llama-3-8b"), rl.machine("H200 SXM")
+    step = rl.time_in_sequence(model.decode(1, 32_768, **formats).values(), chip, "fp16")
+    prompt = rl.time_in_sequence(model.prefill(1, 32_768, **formats).values(), chip, "fp16")
+    assert page.step_bound == step and page.prefill_bound == prompt
+    assert page.step_forecast == pytest.approx(step + 100 * 1e-5)
+    assert page.kv_bytes == 32_768 * page.kv_bytes_per_token == 32_768 * 65_536
+    assert f"at most {significant(1 / step)} token/s for one sequence" in str(page)
+
+
+def test_one_sequence_needs_room_beside_the_weights():
+    """A chip that holds the weights to the byte, and no sequence: it takes two."""
+    held = rl.transformer("gpt-2-xl").weight_bytes("bf16")
+    tight = rl.Machine(
+        name="tight", peaks={"bf16": 1e15}, bandwidths={"DRAM": 1e12}, capacities={"DRAM": held}
+    )
+    page = rl.price("gpt-2-xl", tight)
+    assert (page.fits, page.chips) == (0, 2)
 
 
 @pytest.mark.parametrize("name", ["llama-3-8b", "mixtral-8x7b", "gpt-oss-20b", "deepseek-v2-lite"])
