@@ -12,6 +12,8 @@ from roofline_lib.precisions import bytes_per_element
 from roofline_lib.quantities import quantity
 from roofline_lib.tables import read_table
 
+_MAKERS = ("NVIDIA", "GeForce", "Tesla", "AMD", "Instinct")
+
 
 @dataclass(frozen=True)
 class Peak:
@@ -151,13 +153,18 @@ class Machine:
 
 
 def machine(name: str) -> Machine:
-    """The machine of that name; case, spaces and hyphens do not matter. UnknownName lists the
-    nearest."""
+    """The machine of that name; case, spaces and hyphens do not matter, nor do the makers' words
+    that drivers print before it ("NVIDIA GeForce RTX 3090"). UnknownName lists the nearest."""
     known = _by_key()
-    key = name_key(name) if isinstance(name, str) else None
-    if key not in known:
-        raise unknown("machine", name, _catalogue())
-    return known[key]
+    words = name.split() if isinstance(name, str) else []
+    while words:
+        key = name_key(" ".join(words))
+        if key in known:
+            return known[key]
+        if words[0] not in _MAKERS:
+            break
+        words = words[1:]
+    raise unknown("machine", name, _catalogue())
 
 
 def machines() -> list[str]:

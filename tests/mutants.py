@@ -393,10 +393,13 @@ BREAKS = {
     ],
     "measuring/clocks": [
         ("        self._look()\n        self._thread", "        self._thread"),
+        ("failed or not value.value", "failed"),
         ("inside = [seen for seen in self.seen if start <= seen.at <= end]", "inside = [*self.seen]"),
     ],
-    "measuring/run": [
+    "measuring/jobs": [
         ("lines[0][:200] if lines else type(error).__name__", "lines[0][:200]"),
+    ],
+    "measuring/run": [
         ("except KeyboardInterrupt:", "except ZeroDivisionError:"),
     ],
     "diagrams": [
@@ -424,7 +427,8 @@ TESTS = {  # module: its test files, where they are not tests/test_<module>.py
     "measuring/roofs": ["tests/test_measuring_verdicts.py", "tests/test_measuring_machines.py"],
     "measuring/system": ["tests/test_measuring_machines.py"],
     "measuring/verdicts": ["tests/test_measuring_verdicts.py"],
-    "measuring/clocks": ["tests/test_measuring_run.py"],
+    "measuring/clocks": ["tests/test_measuring_run.py", "tests/test_measuring_machines.py"],
+    "measuring/jobs": ["tests/test_measuring_run.py"],
     "measuring/run": ["tests/test_measuring_run.py"],
 }
 

@@ -1,7 +1,9 @@
 """A gallery of machines: what their systems and drivers leave out is absent and said, and no roof
 is shown that nobody saw."""
 
+import sys
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 import pytest
 from measured_points import made
@@ -9,9 +11,14 @@ from measured_points import made
 import roofline_lib as rl
 from roofline_lib.measuring import (
     NoNominalRoof,
+    clocks,
+    command,
     counted_peaks,
     cpu,
+    cuda,
+    gpu,
     load,
+    measure,
     nominal_roof,
     sustained_roof,
     system,
@@ -307,3 +314,137 @@ def test_products_over_the_peak_of_an_idle_clock_suspect_the_clock():
     fastest = max(record.select("gemm_n", precision="fp32"), key=lambda point: point.performance)
     found = verdict(fastest, nominal_roof(idle))
     assert found.ratio > 1.6 and "idle" in found.suspects["clock"] and "units" not in found.suspects
+
+
+class FakeDriver:
+    """libnvidia-ml: each call gives a number, refuses (None) or is missing."""
+
+    def __init__(self, **figures):
+        self.figures = figures
+
+    def __getattr__(self, name):
+        figures = self.figures
+        if name in ("nvmlInit_v2", "nvmlDeviceGetHandleByPciBusId_v2"):
+            return lambda *_: 0
+        if name == "nvmlSystemGetDriverVersion":
+            return lambda *_: 1
+        short = name.removeprefix("nvmlDeviceGet")
+        if short not in figures:
+            raise AttributeError(f"undefined symbol: {name}")
+
+        def call(device, *arguments):
+            if figures[short] is None:
+                return 3
+            arguments[-1]._obj.value = figures[short]
+            return 0
+
+        return call
+
+
+GPU = Chip("GPU", "NVIDIA GB10", 48, "SM", None, {"DRAM": 1e11})
+DRIVERS = {
+    "GB10": ({"MaxClockInfo": None, "MemoryBusWidth": 0, "EnforcedPowerLimit": None}, None),
+    "driver 470": ({"MaxClockInfo": 1500, "EnforcedPowerLimit": 250000}, 1.5e9),
+    "MIG": ({"MaxClockInfo": 1980, "ClockInfo": None, "PowerUsage": None}, 1.98e9),
+    "asleep": ({"MaxClockInfo": 1980, "ClockInfo": 0, "PowerUsage": 0}, 1.98e9),
+}
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_what_a_driver_does_not_give_is_left_out(name, monkeypatch):
+    figures, clock = DRIVERS[name]
+    monkeypatch.setattr(clocks.ctypes, "CDLL", lambda _: FakeDriver(**figures))
+    nvml = clocks.Nvml("0000:01:00.0")
+    chip, sample = nvml.complete(GPU), nvml.sample()
+    assert chip.clock == clock and chip.memory_bus_bits is None and chip.driver is None
+    assert (sample.clock, sample.power, sample.temperature) == (None, None, None)
+    validate(replace(load("h200_a1"), chip=chip, samples=(replace(sample, at=0.0),)))
+
+
+def fake_torch(attributes, cuda_version=None, hip=None, fails=None):
+    """torch as far as a device is described: the attributes that this version has, and no fp8."""
+    properties = SimpleNamespace(
+        name="a GPU", multi_processor_count=4, total_memory=8 << 30, **attributes
+    )
+
+    def ones(*_, **__):
+        if fails:
+            raise RuntimeError(fails)
+
+    return SimpleNamespace(
+        __version__="2",
+        version=SimpleNamespace(cuda=cuda_version, hip=hip),
+        cuda=SimpleNamespace(get_device_properties=lambda _: properties, is_available=lambda: True),
+        ones=ones,
+        bfloat16=1,
+        float16=2,
+        float32=3,
+    )
+
+
+@pytest.mark.parametrize(
+    ("torch", "levels", "software"),
+    [
+        (fake_torch({}, hip="6.2"), ["DRAM"], {"torch": "2", "hip": "6.2"}),
+        (
+            fake_torch({"L2_cache_size": 4 << 20}, cuda_version="12.1"),
+            ["DRAM", "L2"],
+            {"torch": "2", "cuda": "12.1"},
+        ),
+    ],
+    ids=["ROCm", "torch 2.5"],
+)
+def test_what_torch_does_not_tell_is_left_out(torch, levels, software, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    lib = cuda.Torch()
+    device = lib.describe()
+    assert list(device.capacities) == levels and device.card is None
+    assert lib.versions() == software and "fp8" not in lib.precisions
+    with pytest.raises(OSError, match="bus"):
+        clocks.Nvml(device.pci_bus_id)
+
+
+def test_a_gpu_that_runs_nothing_is_absent_with_its_reason(monkeypatch, tmp_path, capsys):
+    said = "CUDA error: no kernel image is available for execution on the device"
+    monkeypatch.setitem(sys.modules, "torch", fake_torch({}, fails=f"{said}\nand more"))
+    monkeypatch.setattr(gpu, "library", lambda: "torch")
+    monkeypatch.setattr(cpu, "_jobs", lambda *_: [])
+    record = measure("auto", quick=True, progress=False)
+    assert record.chip.kind == "CPU" and said in record.absent[0].why
+    out = tmp_path / "mine.json"
+    assert command.main(["--device", "gpu", "--quick", "--out", str(out)]) == 2
+    assert said in capsys.readouterr().err and not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("printed", "units", "chip"),
+    [
+        ("NVIDIA H100 80GB HBM3", 132, "H100 SXM"),
+        ("NVIDIA GeForce RTX 3090", 82, "RTX 3090"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", 76, "RTX 4090 Laptop"),
+        ("Tesla V100-SXM2-32GB", 80, "V100 SXM2"),
+        ("NVIDIA A100-SXM4-80GB", 108, "A100 80GB SXM"),
+        ("NVIDIA A100 80GB PCIe", 108, "A100 80GB PCIe"),
+        ("NVIDIA L40S", 142, "L40S"),
+        ("Tesla T4", 40, "T4"),
+        ("AMD Instinct MI300X", 304, "MI300X"),
+        ("NVIDIA H100 NVL", 132, None),
+        ("NVIDIA H200 NVL", 132, None),
+        ("NVIDIA A100-PCIE-40GB", 108, None),
+        ("NVIDIA GeForce RTX 3090 Ti", 84, None),
+        ("NVIDIA GeForce RTX 4090 D", 114, None),
+        ("NVIDIA RTX 6000 Ada Generation", 142, None),
+        ("NVIDIA A10G", 80, None),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 16, None),
+        ("NVIDIA H100 80GB HBM3", 16, None),  # a slice that does not say so
+        ("AMD Instinct MI250X", 110, None),  # one of its two dies
+    ],
+)
+def test_a_name_as_drivers_print_it_finds_its_chip_or_none(printed, units, chip):
+    record = load("h200_a1")
+    made_up = replace(record, chip=replace(record.chip, name=printed, units=units))
+    if chip is None:
+        with pytest.raises(NoNominalRoof, match="catalogue"):
+            nominal_roof(made_up)
+    else:
+        assert nominal_roof(made_up).name == chip and rl.machine(printed).name == chip

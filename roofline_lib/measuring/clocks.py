@@ -17,10 +17,12 @@ POWER_CAPPED = 0x4 | 0x80  # software power cap, hardware power brake
 
 
 class Nvml:
-    """One GPU, by its PCI bus id. OSError where the driver's library is missing; a figure it does
-    not give reads None."""
+    """One GPU, by its PCI bus id. OSError where the driver's library is missing or the id is not
+    known; a figure that it does not give, a call that it does not have and a zero read None."""
 
     def __init__(self, pci_bus_id):
+        if not pci_bus_id:
+            raise OSError("this library does not tell where on the bus the GPU is")
         self.nvml, self.device = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()
         if self.nvml.nvmlInit_v2() or self.nvml.nvmlDeviceGetHandleByPciBusId_v2(
             pci_bus_id.encode(), ctypes.byref(self.device)
@@ -28,12 +30,12 @@ class Nvml:
             raise OSError(f"NVML does not know the GPU at {pci_bus_id}")
 
     def read(self, name, *arguments, scale=1.0, kind=ctypes.c_uint):
-        """nvmlDeviceGet<name>(device, *arguments), times scale; None where the driver refuses."""
+        """nvmlDeviceGet<name>(device, *arguments), times scale; None where the driver refuses, has
+        no such call, or gives 0."""
         value = kind()
-        failed = getattr(self.nvml, f"nvmlDeviceGet{name}")(
-            self.device, *arguments, ctypes.byref(value)
-        )
-        return None if failed else value.value * scale
+        call = getattr(self.nvml, f"nvmlDeviceGet{name}", None)
+        failed = call is None or call(self.device, *arguments, ctypes.byref(value))
+        return None if failed or not value.value else value.value * scale
 
     def complete(self, chip: Chip) -> Chip:
         """The chip with what the driver knows of it: maximum clocks, bus width, power limit, and
@@ -46,15 +48,17 @@ class Nvml:
             memory_clock=self.read("MaxClockInfo", MEMORY, scale=1e6),
             memory_bus_bits=self.read("MemoryBusWidth"),
             power_limit=self.read("EnforcedPowerLimit", scale=1e-3),
-            driver=driver.value.decode(),
+            driver=driver.value.decode() or None,
         )
 
     def power(self):
         """Watts at this instant, or averaged by the driver where it gives no more."""
-        field = _Field(POWER_INSTANT)
+        field, call = _Field(POWER_INSTANT), getattr(self.nvml, "nvmlDeviceGetFieldValues", None)
         if (
-            self.nvml.nvmlDeviceGetFieldValues(self.device, 1, ctypes.byref(field)) == 0
+            call is not None
+            and call(self.device, 1, ctypes.byref(field)) == 0
             and field.status == 0
+            and field.value
         ):
             return field.value * 1e-3
         return self.read("PowerUsage", scale=1e-3)

@@ -1,6 +1,7 @@
 """The command line: `python -m roofline_lib measure`."""
 
 import argparse
+import os
 import sys
 from collections import Counter
 
@@ -18,6 +19,7 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     if options.ranks is not None and not options.links:
         parser.error("--ranks goes with --links")
+    new = not os.path.exists(options.out)
     try:
         # a path that cannot be written is found out now, not after the run
         open(options.out, "a").close()
@@ -36,6 +38,8 @@ def main(argv: list[str]) -> int:
         )
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
+        if new:
+            os.remove(options.out)
         return 2
     save(record, options.out)
     print(_summary(record, options.out))

@@ -1,6 +1,7 @@
 """torch and cupy behind one face: random arrays, matrix products, streams, and a runner that times
 a list of calls on the device."""
 
+import hashlib
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -49,15 +50,27 @@ def result_precision(precision: str) -> str:
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU as its library describes it: sizes in byte, shared memory of one multiprocessor."""
+    """A GPU as its library describes it: sizes in byte, shared memory of one multiprocessor. None
+    is what the library does not tell: ROCm and older versions leave attributes out."""
 
     name: str
     units: int
     memory: float
-    l2: float
-    shared_memory: float
-    uuid: str
-    pci_bus_id: str
+    l2: float | None
+    shared_memory: float | None
+    uuid: str | None
+    pci_bus_id: str | None
+
+    @property
+    def capacities(self) -> dict[str, float]:
+        """{memory level: byte}, without those that are not told."""
+        sizes = {"DRAM": self.memory, "L2": self.l2, "shared memory": self.shared_memory}
+        return {level: size for level, size in sizes.items() if size}
+
+    @property
+    def card(self) -> str | None:
+        """A hash that tells two cards apart."""
+        return self.uuid and hashlib.sha256(self.uuid.encode()).hexdigest()[:12]
 
 
 class Runner:
@@ -81,16 +94,21 @@ class Torch:
     """torch's CUDA device 0. Products in every precision; calls are captured in a CUDA graph."""
 
     name, graphs = "torch", True
-    precisions = tuple(precision for precision, names in PRECISIONS.items() if names.torch)
 
     def __init__(self):
         import torch
 
         self.torch, self.one = torch, torch.ones((), device="cuda")
+        self.precisions = tuple(
+            precision
+            for precision, names in PRECISIONS.items()
+            if names.torch and hasattr(torch, names.torch)
+        )
         self.types = {name: getattr(torch, PRECISIONS[name].torch) for name in self.precisions}
 
     def versions(self):
-        return {"torch": self.torch.__version__, "cuda": self.torch.version.cuda}
+        told = {name: getattr(self.torch.version, name, None) for name in ("cuda", "hip")}
+        return {"torch": self.torch.__version__} | {name: v for name, v in told.items() if v}
 
     def describe(self):
         p = self.torch.cuda.get_device_properties(0)
@@ -98,10 +116,12 @@ class Torch:
             name=p.name,
             units=p.multi_processor_count,
             memory=float(p.total_memory),
-            l2=float(p.L2_cache_size),
-            shared_memory=float(p.shared_memory_per_multiprocessor),
-            uuid=str(p.uuid),
-            pci_bus_id=f"{p.pci_domain_id:08x}:{p.pci_bus_id:02x}:{p.pci_device_id:02x}.0",
+            l2=_size(p, "L2_cache_size"),
+            shared_memory=_size(p, "shared_memory_per_multiprocessor"),
+            uuid=str(p.uuid) if hasattr(p, "uuid") else None,
+            pci_bus_id=f"{p.pci_domain_id:08x}:{p.pci_bus_id:02x}:{p.pci_device_id:02x}.0"
+            if hasattr(p, "pci_bus_id")
+            else None,
         )
 
     def random(self, shape, precision):
@@ -230,6 +250,12 @@ class Cupy:
             [self.cupy.cuda.Event() for _ in range(2)],
             self.cupy.cuda.get_elapsed_time,
         )
+
+
+def _size(properties, name):
+    """A size in byte; None where the properties have none of that name."""
+    value = getattr(properties, name, None)
+    return float(value) if value else None
 
 
 def chain_kernel(blocks, threads, width, steps):

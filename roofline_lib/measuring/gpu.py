@@ -6,7 +6,6 @@ graph where the library can, so that the gaps between kernels are the device's a
 is stored as its transpose [n, k], as a linear layer stores its weights.
 """
 
-import hashlib
 import time
 from functools import partial
 from importlib import import_module
@@ -18,7 +17,7 @@ from roofline_lib.chains import chain_cost
 from roofline_lib.measuring import cuda
 from roofline_lib.measuring.clocks import Nvml, Sampler
 from roofline_lib.measuring.cpu import CHAIN, CHAIN_ORDERS
-from roofline_lib.measuring.jobs import Job, Pace, Setup, settle
+from roofline_lib.measuring.jobs import Job, Pace, Setup, first_line, settle
 from roofline_lib.measuring.record import (
     BANDWIDTH_FAMILIES,
     Absent,
@@ -50,6 +49,12 @@ COLD_DATA = ("random", "zeros")
 IDLE, COLD_RUN = 10.0, 6.0
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 STEPS = 1 << 19
+# byte: taken for the L2 where the library tells none, more than any GPU had in 2025
+UNKNOWN_L2 = 256.0 * 2**20
+
+
+class GpuUnusable(RuntimeError):
+    """A GPU that is there and runs nothing, with the first line of what its library says."""
 
 
 def library() -> str | None:
@@ -64,25 +69,22 @@ def library() -> str | None:
 def prepare(name: str, quick: bool, repeats: int, model: Transformer | None = None) -> Setup:
     """The Setup for the first CUDA device through that library: everything, or, where a `model` is
     given, its steps and the roofs that they are held against. ValueError where a model is asked for
-    without torch."""
+    without torch, GpuUnusable where the device runs no kernel."""
     if model and name != "torch":
         raise ValueError(f"model needs torch on a GPU; got {name}")
-    lib = {"torch": cuda.Torch, "cupy": cuda.Cupy}[name]()
-    device = lib.describe()
+    lib, device = _opened(name)
     chip = Chip(
         kind="GPU",
         name=device.name,
         units=device.units,
         unit_name="SM",
         clock=None,
-        capacities={
-            "DRAM": device.memory,
-            "L2": device.l2,
-            "shared memory": device.shared_memory,
-        },
-        card=hashlib.sha256(device.uuid.encode()).hexdigest()[:12],
+        capacities=device.capacities,
+        card=device.card,
     )
     absent, sampler = [], None
+    if "L2" not in chip.capacities:
+        absent.append(Absent("L2", f"this {name} does not tell its size"))
     try:
         nvml = Nvml(device.pci_bus_id)
         chip = nvml.complete(chip)
@@ -107,6 +109,17 @@ def prepare(name: str, quick: bool, repeats: int, model: Transformer | None = No
         samples=sampler.samples if sampler else [],
         close=sampler.close if sampler else lambda: None,
     )
+
+
+def _opened(name):
+    """The library and its device, after a first kernel: where torch was not built for a GPU, it
+    sees the device and fails with the first one."""
+    try:
+        lib = {"torch": cuda.Torch, "cupy": cuda.Cupy}[name]()
+        lib.random((8, 8), "fp32")
+        return lib, lib.describe()
+    except RuntimeError as error:
+        raise GpuUnusable(f"{name} sees a GPU and cannot use it: {first_line(error)}") from error
 
 
 class Bench:
@@ -230,7 +243,8 @@ class Bench:
         they come from DRAM."""
         lib, m, n, k = self.lib, shape.m, shape.n, shape.k
         work = gemm(m, n, k, precision, c=cuda.result_precision(precision))
-        wanted = np.ceil(2 * self.chip.capacities["L2"] / work.bytes_moved)
+        l2 = self.chip.capacities.get("L2", UNKNOWN_L2)
+        wanted = np.ceil(2 * l2 / work.bytes_moved)
         sets = int(np.clip(wanted, 1, 4096))
         a = lib.random((sets, m, k), precision)
         b = lib.random((sets, n, k), precision)

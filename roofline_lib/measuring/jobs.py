@@ -66,6 +66,12 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, or its type where it says nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__
+
+
 def settle(run: Callable[[int], float], pace: Pace) -> int:
     """Warm up, and return how many executions make one timed block. `run(count)` executes `count`
     times and returns the seconds that took.

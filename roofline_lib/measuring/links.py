@@ -1,7 +1,6 @@
 """Links, timed: collectives between GPUs or processes over size, copies to a neighbour, an FFN on
 one chip and on several, and gradients sent beside products."""
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -74,8 +73,8 @@ def _described(group, ranks):
         units=device.units,
         unit_name="SM",
         clock=None,
-        capacities={"DRAM": device.memory, "L2": device.l2},
-        card=hashlib.sha256(device.uuid.encode()).hexdigest()[:12],
+        capacities={k: v for k, v in device.capacities.items() if k != "shared memory"},
+        card=device.card,
     )
     try:
         nvml = Nvml(device.pci_bus_id)

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from tqdm.auto import tqdm
 
 from roofline_lib.measuring import cpu, gpu, links
-from roofline_lib.measuring.jobs import Setup, new_record, now
+from roofline_lib.measuring.jobs import Setup, first_line, new_record, now
 from roofline_lib.measuring.record import Absent, Record
 from roofline_lib.measuring.roofs import sustained_by
 from roofline_lib.measuring.whole_models import model_to_time
@@ -63,7 +63,7 @@ def measure(
             try:
                 points.append(job.run())
             except (MemoryError, RuntimeError) as error:
-                absent.append(Absent(job.name, _first_line(error)))
+                absent.append(Absent(job.name, first_line(error)))
         finished = now()
     except KeyboardInterrupt:
         print(
@@ -85,14 +85,20 @@ def measure(
 
 
 def _prepare(device, quick, threads, repeats, model) -> Setup:
-    library = None if device == "cpu" else gpu.library()
+    library, refused = None if device == "cpu" else gpu.library(), ()
     if library:
-        return gpu.prepare(library, quick, repeats, model)
+        try:
+            return gpu.prepare(library, quick, repeats, model)
+        except gpu.GpuUnusable as error:
+            if device == "gpu":
+                raise ValueError(f"device 'gpu' must run kernels; {error}") from error
+            refused = (Absent("gpu", str(error)),)
     if device == "gpu":
         raise ValueError(
             "device 'gpu' needs torch or cupy and a CUDA device that it sees; choose cpu"
         )
-    return cpu.prepare(threads, quick, repeats, model)
+    setup = cpu.prepare(threads, quick, repeats, model)
+    return replace(setup, absent=(*refused, *setup.absent))
 
 
 def _sizes(model):
@@ -102,12 +108,6 @@ def _sizes(model):
         for each in fields(model)
         if getattr(model, each.name) != each.default
     }
-
-
-def _first_line(error):
-    """The first line of what an error says, or its type where it says nothing."""
-    lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
 
 
 def _load():
