@@ -327,6 +327,16 @@ def test_the_slider_walks_round_numbers_and_only_follows_a_typed_one():
     assert (ladder[1:] <= 1.25 * ladder[:-1]).all()
 
 
+@pytest.mark.parametrize("name", sorted(EXPLORERS))
+def test_a_slider_walks_its_whole_range(name):
+    """No step more than doubles a value; it would if a ladder knew whole numbers of SI only."""
+    for control in getattr(rl, name)().controls.values():
+        if isinstance(control, Number):
+            ladder = np.array([step for step in control.ladder if step])
+            assert (ladder[1:] <= 2 * ladder[:-1]).all(), control.name
+            assert (control.ladder[0], control.ladder[-1]) == (control.low, control.high)
+
+
 def test_choices_take_names_and_refuse_others():
     explorer = rl.GemmExplorer()
     explorer.controls["machine"].value = "h100-sxm"

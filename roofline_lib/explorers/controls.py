@@ -95,11 +95,12 @@ class Number(Control):
         self.low, self.high, self.unit, self.whole = low, high, unit, whole
         self.prefix = prefix
         self.scale = parse_quantity(f"1 {prefix}{unit}")[0] if prefix else 1
-        self.ladder = [
-            self._plain(step) for step in (log_ladder(low, high) if ladder is None else ladder)
-        ]
+        if ladder is None:  # round in the box
+            steps = log_ladder(self._in_box(low), self._in_box(high))
+            ladder = [step * self.scale for step in steps]
+        self.ladder = [self._plain(step) for step in ladder]
         # its label and the digits of its largest number, seven at least
-        wide = f"{13.3 + 0.63 * max(7, len(str(high / self.scale if prefix else high)))}em"
+        wide = f"{13.3 + 0.63 * max(7, len(str(self._in_box(high))))}em"
         self.box = widgets.FloatText(
             description=label or f"{name} ({prefix}{unit})",
             continuous_update=False,
@@ -141,7 +142,8 @@ class Number(Control):
         self.box.value = self._in_box(value)
 
     def _in_box(self, value):
-        return value / self.scale if self.prefix else value
+        # 12 digits: 1e-4 s are 100 µs, not 100.00000000000001
+        return float(f"{value / self.scale:.12g}") if self.prefix else value
 
     def _said(self, number):
         """A number in an error; where the box has a prefix, with its unit, so that a value in GHz

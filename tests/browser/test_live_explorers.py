@@ -13,6 +13,7 @@ from PIL import Image
 
 import roofline_lib as rl
 from roofline_lib.explorers import EXPLORERS
+from roofline_lib.explorers.controls import Number
 
 pytestmark = pytest.mark.browser
 NAMES = sorted(EXPLORERS)
@@ -84,26 +85,24 @@ class Live:
 
 
 def controls(name):
-    """(name of the control, its kind, its low and high) for each control that shows at first."""
+    """{name: control} of each control that shows at first."""
     explorer = getattr(rl, name)()
-    return [
-        (key, type(control).__name__, getattr(control, "low", None), getattr(control, "high", None))
-        for key, control in explorer.controls.items()
-        if key not in explorer.now.hidden
-    ]
+    return {
+        key: control for key, control in explorer.controls.items() if key not in explorer.now.hidden
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_control_by_mouse_and_by_keyboard(book, name):
     live, press = Live(book, name), book.page.keyboard.press
-    for key, kind, low, high in controls(name):
+    for key, control in controls(name).items():
         if key in live.say()["hidden"]:
             continue
         place = live.root.locator(f".control-{key}")
-        if kind == "Number":
+        if isinstance(control, Number):
             handle, box = place.locator(".noUi-handle"), place.locator("input")
             handle.focus()
-            at_low = live.say()["values"][key] == low
+            at_low = live.say()["values"][key] == control.low
             live.changes(key, partial(press, "End" if at_low else "Home"))
             live.changes(key, partial(press, "ArrowLeft" if at_low else "ArrowRight"))
             track = place.locator(".noUi-base").bounding_box()
@@ -115,16 +114,13 @@ def test_every_control_by_mouse_and_by_keyboard(book, name):
                     track["y"] + track["height"] / 2,
                 ),
             )
-            typed = (
-                low + (high - low) // 3
-                if isinstance(low, int)
-                else round(low + (high - low) / 3, 2)
-            )
+            low, high = control.low / control.scale, control.high / control.scale  # as typed
+            typed = round(low + (high - low) / 3, None if control.whole else 2)
             box.fill(str(typed))
-            assert live.changes(key, partial(box.press, "Enter")) == typed
-            if isinstance(low, int):
+            assert live.changes(key, partial(box.press, "Enter")) == typed * control.scale
+            if control.whole:
                 assert live.changes(key, partial(box.press, "ArrowUp")) == typed + 1
-            refused(live, key, place, box, high)
+            refused(live, control, place, box)
         elif place.locator("select").count():
             choose = place.locator("select")
             other = 1 if choose.input_value() != choose.locator("option").nth(1).inner_text() else 2
@@ -134,7 +130,7 @@ def test_every_control_by_mouse_and_by_keyboard(book, name):
             free = [
                 i
                 for i in range(buttons.count())
-                if buttons.nth(i).inner_text() != live.say()["values"][key]
+                if buttons.nth(i).inner_text() != control.shown[live.say()["values"][key]]
             ]
             live.changes(key, buttons.nth(free[0]).click)
             buttons.nth(free[-1] if len(free) > 1 else 1 - free[0]).focus()
@@ -145,16 +141,18 @@ def test_every_control_by_mouse_and_by_keyboard(book, name):
     assert book.errors == []
 
 
-def refused(live, key, place, box, high):
+def refused(live, control, place, box):
     """A number that is too large: the old one comes back, and a message names argument and
     range."""
-    before = live.agree()["values"][key]
-    box.fill(str(10 * high + 1))
+    key, before = control.name, live.agree()["values"][control.name]
+    box.fill(str(round(10 * control.high / control.scale) + 1))
     box.press("Enter")
     place.locator("[role=alert]").wait_for()
     said = place.locator("[role=alert]").inner_text()
-    assert re.search(rf"Not used: {key} must be a (whole )?number from", said) and str(high) in said
-    assert live.agree()["values"][key] == before and float(box.input_value()) == before
+    high = rl.quantity(control.high, control.unit, 4) if control.prefix else str(control.high)
+    assert re.search(rf"Not used: {key} must be a (whole )?number from", said) and high in said
+    assert live.agree()["values"][key] == before
+    assert float(box.input_value()) * control.scale == pytest.approx(before)
 
 
 def test_a_list_that_drops_down_by_keyboard(book):
