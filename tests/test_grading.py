@@ -16,11 +16,13 @@ import sys
 import time
 from contextlib import redirect_stdout
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from IPython.core.inputtransformer2 import TransformerManager
 
 import roofline_lib as rl
 from roofline_lib import grading
@@ -1290,6 +1292,39 @@ def test_magics_and_other_languages():
         "f?",
     )
     assert [len(slicing.parse(text)) for text in texts] == [1, 0, 1, 2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "    def f(a):\n        return a + w\n    w = 2",
+        "\n\n  %time\n  def f(a):\n      return a + w\n\n  w = 2\n",
+        ">>> def f(a):\n...     return a + w\n...\n>>> w = 2\n",
+        "  >>> w = 2\n  >>> def f(a):\n  ...     return a + w\n",
+        "In [3]: def f(a):\n   ...:     return a + w\n   ...:\nIn [4]: w = 2",
+        "!pip install a \\\n  b\nw = 2\ndef f(a):\n    return a + w",
+        "w = 2\nfiles = !ls \\\n  -l\ndef f(a):\n    return a + w",
+        "%pip install a \\\n  b \\\n  c\nw = 2\ndef f(a):\n    return a + w",
+        "!ls \\\n -l\n" * 40 + "w = 2\ndef f(a):\n    return a + w",
+    ],
+)
+def test_cells_that_only_jupyter_reads(cell):
+    """Held against IPython's own reading: what a student has run is what is judged."""
+    reading = slicing.read_statements([cell], "f")
+    assert not reading.skipped and slices(cell)["f"](1) == 3
+    names = {"get_ipython": Mock()}
+    exec(TransformerManager().transform_cell(cell), names)
+    assert names["f"](1) == 3
+
+
+@pytest.mark.parametrize("cell", ["x = 1\n  y = 2", "...\n>> x", ">>> x = (", "x = 1 \\\n  y = 2"])
+def test_cells_that_nobody_reads(cell):
+    assert list(slicing.read_statements([cell], "f").skipped) == [1]
+
+
+def test_prompts_in_a_text_stay_where_python_reads_the_cell():
+    text = "def f():\n    '''Doubles.\n\n    >>> f(1)\n    ... more\n    '''\n    return f.__doc__"
+    assert ">>> f(1)" in slices(text)["f"]()
 
 
 @pytest.mark.parametrize(

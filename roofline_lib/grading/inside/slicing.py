@@ -13,12 +13,18 @@ import builtins
 import dis
 import json
 import math
+import re
 import types
 from typing import NamedTuple
 
 CELL, SOURCE = 100_000, 1_000_000  # characters of one cell, and of all that are read
 STATEMENTS = 1000  # of one cell
 MAGICS = 30  # lines of a cell that are looked at one by one
+# a line that begins with the first shows that the second are prompts
+PROMPTS = (
+    (re.compile(r">>>( |$)"), re.compile(r"^(>>>|\.\.\.)( |$)")),
+    (re.compile(r"In \[\d+\]: ?"), re.compile(r"^(In \[\d+\]: ?|\s*\.{3,}: ?)")),
+)
 FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef
 DEFINITIONS = *FUNCTIONS, ast.ClassDef
 
@@ -95,8 +101,23 @@ def source_of(cell):
 
 def parse(source):
     """A cell's statements. Magics and shell lines become `pass`; a cell in another language has
-    none. SyntaxError where that fails."""
-    lines = source.replace("\r\n", "\n").strip().split("\n")
+    none. SyntaxError where that fails, even without the indent or prompts that Jupyter drops."""
+    text = source.replace("\r\n", "\n")
+    lines = text.strip().split("\n")
+    try:
+        return parse_lines([*lines])
+    except SyntaxError as error:
+        cleared = without_prompts(without_indent(text.strip("\n").split("\n")))
+        if cleared == lines:
+            raise
+        try:
+            return parse_lines(cleared)
+        except SyntaxError:
+            raise error from None
+
+
+def parse_lines(lines):
+    """The statements of these lines, which it changes."""
     for _ in range(MAGICS):
         try:
             return ast.parse("\n".join(lines)).body
@@ -107,11 +128,39 @@ def parse(source):
                 if lines[0].split()[0] not in ("%%time", "%%timeit", "%%capture", "%%prun"):
                     return []
                 lines[0] = ""
-            elif at >= len(lines) or (plain := without_magic(lines[at])) == lines[at]:
+            elif at >= len(lines) or without_magic(lines[at]) == lines[at]:
                 raise
             else:
-                lines[at] = plain
-    return ast.parse("\n".join(map(without_magic, lines))).body
+                take_magic_out(lines, at)
+    for at in range(len(lines)):
+        take_magic_out(lines, at)
+    return ast.parse("\n".join(lines)).body
+
+
+def take_magic_out(lines, at):
+    """Put `without_magic` in the place of a line, and nothing in that of those that a backslash
+    makes part of a magic."""
+    plain = without_magic(lines[at])
+    if plain == lines[at]:
+        return
+    end = at
+    while lines[end].endswith("\\") and end + 1 < len(lines):
+        end += 1
+    lines[at : end + 1] = [plain, *[""] * (end - at)]
+
+
+def without_indent(lines):
+    """Lines without the indent that the first of them has."""
+    indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    return [line.removeprefix(indent) for line in lines]
+
+
+def without_prompts(lines):
+    """Lines without the prompts of a session that was pasted: `>>>` and `...`, or `In [3]:`."""
+    for first, prompt in PROMPTS:
+        if any(first.match(line) for line in lines):
+            return [prompt.sub("", line, count=1) for line in lines]
+    return lines
 
 
 def without_magic(line):
