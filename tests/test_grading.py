@@ -1327,6 +1327,15 @@ def test_prompts_in_a_text_stay_where_python_reads_the_cell():
     assert ">>> f(1)" in slices(text)["f"]()
 
 
+def test_a_cell_too_long_to_be_read_costs_no_other_its_answer():
+    """A picture pasted as text, for example; what is read is bounded all the same."""
+    answer = "def f():\n    return 3"
+    reading = slicing.read_statements(["x = '" + "a" * 1_200_000 + "'", answer], "f")
+    assert list(reading.skipped) == [1] and len(reading.statements) == 1
+    many = ["x = '" + "a" * 90_000 + "'"] * 20
+    assert list(slicing.read_statements(many, "f").skipped) == list(range(12, 21))
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -195,10 +195,10 @@ def read_statements(cells, name):
     found, skipped, total, untouched = [], {}, 0, False
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     for number, source in enumerate(cells, 1):
-        total += len(source)
         try:
-            if len(source) > CELL or total > SOURCE:
+            if len(source) > CELL or total + len(source) > SOURCE:
                 raise ValueError("too long")
+            total += len(source)
             nodes = parse(source)
             if len(nodes) > STATEMENTS:
                 raise ValueError("too many statements")
