@@ -303,7 +303,7 @@ def test_choices(question):
         and len(set(map(str.lower, question.choices))) == len(question.choices) >= 2
     )
     for letter, choice in zip("abcdefgh", question.choices, strict=False):
-        for answer in (choice, f" {choice.upper()} ", letter):
+        for answer in (choice, f" {choice.upper()} ", letter, f"{letter}: {choice}"):
             assert check(question, answer).right == (choice == question.reference())
     for answer in ("neither of them", 17.5, [], True):
         assert (
@@ -836,6 +836,12 @@ def test_numbers_of_functions_read_well():
 @pytest.mark.parametrize("answer", ["12,5", "12,5 GFLOP", (12, 5)])
 def test_a_decimal_comma_is_asked_about(answer):
     assert "if you mean 12.5, write 12.5" in check("intensity.gemm-flops", answer).message
+
+
+def test_a_comma_before_three_digits_is_asked_about_where_they_may_be_decimals():
+    said = check("intensity.gemm-flops", "2,147").message
+    assert "'2,147' is read as 2,147 GFLOP; write a decimal point" in said
+    assert "giga" not in said and check("intensity.gemm-flops", "2.147").right
 
 
 def test_two_arguments_are_a_decimal_comma_too():

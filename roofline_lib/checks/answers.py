@@ -127,6 +127,12 @@ def _ask_about_a_decimal_comma(answer: object) -> None:
         )
 
 
+def has_three_decimals(answer: object) -> bool:
+    """Whether the comma of this text may be a decimal one: 2,147 is read as 2147, but may be
+    2.147."""
+    return isinstance(answer, str) and bool(re.match(r"\s*[-+]?\d{1,3},\d{3}(?![\d.,_])", answer))
+
+
 def _plain_number(answer: Any, given: object) -> float:
     try:
         if isinstance(answer, _NO_REAL_NUMBER):
@@ -178,11 +184,13 @@ def _named_in_full(text: str, choices: Sequence[str]) -> list[str]:
 
 
 def _named_by_letter(text: str, choices: Sequence[str]) -> list[str]:
-    letter = re.fullmatch(rf"\W*([{LETTERS}])\W*", text.lower())
+    """By "b", or by "b: half the wait" as the choices are listed."""
+    letter = re.fullmatch(rf"\W*([{LETTERS}])(?:\W*|\s*[:)]\s*(?P<rest>.+))", text.lower())
     if letter is None:
         return []
     at = LETTERS.index(letter[1])
-    return list(choices[at : at + 1])
+    choice = list(choices[at : at + 1])
+    return choice if letter["rest"] is None else _with_the_same_words(letter["rest"], choice)
 
 
 def _with_the_same_words(text: str, choices: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from roofline_lib.checks.answers import (
     OtherUnit,
     amount,
     does_nothing,
+    has_three_decimals,
     is_blank,
     meant,
     safely,
@@ -122,6 +123,8 @@ class NumberQuestion(Question):
         reference = float(self.reference())
         if within(read.value, reference, self.tolerance):
             return self._right(f". You say {read.said}; computed: {self.computed}.")
+        if has_three_decimals(answer) and within(read.value / 1000, reference, self.tolerance):
+            return self._wrong(f"{answer!r} is read as {read.said}; write a decimal point")
         slips = self._slips_that_give(read, reference)
         tried = f"{read.value:.6g}"
         return self._wrong(f"you say {read.said}", slips, tried, self.computed)

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from roofline_lib.explorers.base import Explorer
 from roofline_lib.explorers.controls import MachineChoice, Number, PrecisionChoice, own_unless_given
 from roofline_lib.explorers.marks import Mark, Point
-from roofline_lib.explorers.scenes import Scene, Share, bar_row, no_peak, roofline, roofline_axes
+from roofline_lib.explorers.scenes import (
+    Scene,
+    Share,
+    bar_row,
+    no_peak,
+    plural,
+    roofline,
+    roofline_axes,
+)
 from roofline_lib.explorers.stage import Axes
 from roofline_lib.machines import Machine
 from roofline_lib.model import Bound, Work, attainable_performance, bound
@@ -224,7 +232,8 @@ def sentences(found: Figures) -> tuple[str, ...]:
         f"{quantity(tiled.intensity, 'FLOP/byte')}, {found.limit.bound_by}-bound, "
         f"{quantity(found.held, 'byte')} of fast memory "
         f"({quantity(found.sums, 'byte')} sums){excess}.",
-        f"{found.tiles:,.0f} tiles on {found.units} {found.machine.unit_name}s: "
+        f"{found.tiles:,.0f} {plural(found.tiles, 'tile')} on {found.units} "
+        f"{found.machine.unit_name}s: "
         f"{tenths(found.edge)} of their area lies outside C, "
         f"{tenths(found.wave)} of the waves' places stay empty.",
     )

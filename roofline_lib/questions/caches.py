@@ -152,7 +152,7 @@ QUESTIONS = [
         choices=tuple(_TRANSPOSED),
         reference=lambda: "other lines and banks are touched",
         slips=[(slip, lambda text=text: text) for text, slip in _TRANSPOSED.items() if slip],
-        hint="the same numbers are multiplied; they lie elsewhere.",
+        hint="The same numbers are multiplied; they lie elsewhere.",
     ),
     FunctionQuestion(
         "caches.x-misses",

@@ -126,7 +126,7 @@ QUESTIONS = [
         reference=lambda: "yes" if _same_across_mask() else "no",
         slips=[("not-a-product", lambda: "yes")],
         hint=(
-            "setting to 0 above the diagonal multiplies number by number. That is no product of "
+            "Setting to 0 above the diagonal multiplies number by number. That is no product of "
             "matrices, and stands between two that are."
         ),
     ),

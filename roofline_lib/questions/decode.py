@@ -191,6 +191,7 @@ QUESTIONS = [
         tolerance=0,
         slips=[
             ("rule-for-exact", lambda: _ROUNDED.ridge_point("bf16") / 2),
+            ("rule-for-exact", lambda: math.ceil(_ROUNDED.ridge_point("bf16") / 2)),
             ("wrong-width", lambda: rl.critical_batch(4096, 4096, _ROUNDED, "bf16")),
             ("wrong-width", lambda: _ROUNDED.ridge_point("bf16")),
         ],

@@ -155,8 +155,8 @@ QUESTIONS = [
     ),
     NumberQuestion(
         "intensity.x-levels",
-        "n = 4096 in fp32: how many times the intensity of the matrix-vector product is that of "
-        "the matrix product?",
+        "n = 4096 in fp32: by what factor is the intensity of the matrix product larger than that "
+        "of the matrix-vector product?",
         reference=lambda: rl.gemm(4096, 4096, 4096).intensity / rl.gemv(4096, 4096).intensity,
         slips=[
             (
@@ -203,7 +203,7 @@ QUESTIONS = [
             ("work-not-ratio", lambda: "eight times"),
             ("bytes-not-ratio", lambda: "four times"),
         ],
-        hint="eight times the FLOP, four times the bytes.",
+        hint="Eight times the FLOP, four times the bytes.",
     ),
     FunctionQuestion(
         "intensity.x-product-flops",

@@ -238,7 +238,7 @@ QUESTIONS = [
             ("bits-for-bytes", lambda: "bits for bytes"),
             ("heads-not-kv-heads", lambda: "heads for KV heads"),
         ],
-        hint="right are 2.68 GB; two of the three leave this factor.",
+        hint="Right are 2.68 GB; two of the three leave this factor.",
     ),
     FunctionQuestion(
         "lies.x-real-share",

@@ -189,7 +189,7 @@ QUESTIONS = [
         "DRAM bandwidth and 60 MiB of L2. What is the first suspect?",
         choices=("units", "sparsity", "clock", "cache level", "precision"),
         reference=lambda: "cache level",
-        hint="where are the 20 MB after the first pass?",
+        hint="Where are the 20 MB after the first pass?",
     ),
     NumberQuestion(
         "measured.x-repeats",

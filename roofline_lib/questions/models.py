@@ -156,7 +156,7 @@ QUESTIONS = [
             ("not-the-limit", lambda: "int4 weights"),
             ("not-the-limit", lambda: "twice the bandwidth"),
         ],
-        hint="its bytes take 0.57 ms, its kernels 1.36.",
+        hint="Its bytes take 0.57 ms, its kernels 1.36.",
     ),
     NumberQuestion(
         "models.latency",
@@ -242,7 +242,7 @@ QUESTIONS = [
             ("not-the-limit", lambda: "the memory"),
             ("not-the-limit", lambda: "the arithmetic"),
         ],
-        hint="bytes and FLOP grow with the users; only the number of kernels stays.",
+        hint="Bytes and FLOP grow with the users; only the number of kernels stays.",
     ),
     FunctionQuestion(
         "models.x-parameters",

@@ -237,7 +237,7 @@ QUESTIONS = [
             ("a-rest-stays", lambda: "all of it"),
             ("ran-faster", lambda: "nothing"),
         ],
-        hint="solve for the clock that 88.4 TFLOP/s need; compare with the log.",
+        hint="Solve for the clock that 88.4 TFLOP/s need; compare with the log.",
     ),
     FunctionQuestion(
         "peaks.x-utilisation",

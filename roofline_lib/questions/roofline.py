@@ -262,7 +262,7 @@ QUESTIONS = [
             ("slope-not-time", lambda: "twice"),
         ],
         hint=(
-            "left of the ridge only the bytes count; the point moves left and down along the slope."
+            "Left of the ridge only the bytes count; the point moves left and down along the slope."
         ),
     ),
     FunctionQuestion(

@@ -268,7 +268,7 @@ QUESTIONS = [
             ("not-the-limit", lambda: "a third less"),
             ("not-the-limit", lambda: "half"),
         ],
-        hint="nobody waits for traffic any more, so less of it buys nothing.",
+        hint="Nobody waits for traffic any more, so less of it buys nothing.",
     ),
     FunctionQuestion(
         "tiling.x-traffic",

@@ -164,7 +164,9 @@ QUESTIONS = [
         reference=_logits,
         tolerance=0.005,
         slips=[
+            ("forgot-gradient", lambda: _logits() / 4),  # and in bf16
             ("elements-not-bytes", lambda: _logits() / rl.bytes_per_element("fp32")),
+            ("elements-not-bytes", lambda: _logits() / 8),  # of one of the two
             ("wrong-width", lambda: _logits() / 2),
             ("forgot-gradient", lambda: _logits() / 2),
         ],
@@ -193,7 +195,7 @@ QUESTIONS = [
             ("keeps-cores-busy", lambda: "the longest product"),
         ],
         reference=lambda: min(_PARTS, key=lambda name: _PARTS[name]().intensity),
-        hint="half a FLOP a byte, over every parameter: bytes that hardly compute.",
+        hint="Half a FLOP a byte, over every parameter: bytes that hardly compute.",
     ),
     NumberQuestion(
         "training.x-cluster",
