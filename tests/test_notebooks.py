@@ -10,7 +10,6 @@ import lesson_loop
 import nbformat
 import notebook_rules as rules
 import numpy as np
-import pending
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
@@ -26,9 +25,7 @@ name = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 
 @name
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
-def test_lesson_keeps(rule, path, request):
-    if path.stem[3:] in pending.LESSONS.get(rule.__name__, ()):
-        request.applymarker(pytest.mark.xfail(reason="not yet", strict=False))
+def test_lesson_keeps(rule, path):
     assert rules.faults(rules.read(path), path, [rule]) == []
 
 
@@ -315,9 +312,7 @@ def test_glossary_is_in_order_and_knows_no_other_lesson():
 
 @pytest.mark.parametrize("path", rules.exercises(), ids=lambda path: path.stem)
 @pytest.mark.parametrize("rule", rules.EXERCISE_RULES, ids=lambda rule: rule.__name__)
-def test_exercises_keep(rule, path, request):
-    if path.stem[3:] in pending.EXERCISES.get(rule.__name__, ()):
-        request.applymarker(pytest.mark.xfail(reason="not yet", strict=False))
+def test_exercises_keep(rule, path):
     assert rules.faults(rules.read(path), path, [rule]) == []
 
 

@@ -3,7 +3,6 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-import pending
 import pytest
 
 import exercises
@@ -35,9 +34,7 @@ def enough(question):
 
 
 @pytest.mark.parametrize("question", all_questions(), ids=lambda question: question.id)
-def test_the_two_likeliest_wrong_answers_have_a_name(question, request):
-    if question.id in pending.FEW_SLIPS:
-        request.applymarker(pytest.mark.xfail(reason="not yet", strict=False))
+def test_the_two_likeliest_wrong_answers_have_a_name(question):
     has_enough = told_apart(question) >= enough(question)
     assert has_enough or FEWER.get(question.id), "name them in questions/, or say why in FEWER"
 

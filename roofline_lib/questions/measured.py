@@ -19,22 +19,23 @@ _CROSSED = rl.tiled_gemm(2048, 2048, 2048, 64, "bf16").bytes_moved - 2 * 2048**2
 _REPEATS = np.array([27.6, 27.4, 27.7, 27.5, 95.0, 27.6, 27.9]) * 1e-6
 
 
-def _at_its_clock(worth=2):
-    """Percent of the bf16 peak at 1.46 GHz that the 12288-cube in 5.452 ms is."""
-    return (
-        100
-        * worth
-        / 2
-        * rl.gemm(12288, 12288, 12288, "bf16").flops
-        / 5.452e-3
-        / rl.peak_flops(132, 2048, 1.46e9)
-    )
+_LATENCY = 2.62e-6
+_SMALL = rl.bound(rl.gemm(512, 512, 512, "bf16"), _H200, "bf16")
+_FP8_BYTES = 0.8053e9  # counted into the SMs
+
+
+_AT_ITS_CLOCK = rl.peak_flops(132, 2048, 1.46e9)
+
+
+def _at_its_clock(worth=2, peak=_AT_ITS_CLOCK):
+    """Percent of a peak, that at 1.46 GHz, that the 12288-cube in 5.452 ms is."""
+    return 100 * worth / 2 * rl.gemm(12288, 12288, 12288, "bf16").flops / 5.452e-3 / peak
 
 
 def _floor(of_the_peak=False):
-    """Percent of attainable at best where 2.62 µs come on top of the roof's time of a 512-cube."""
-    limit = rl.bound(rl.gemm(512, 512, 512, "bf16"), _H200, "bf16")
-    return 100 * (limit.compute_time if of_the_peak else limit.time) / (limit.time + 2.62e-6)
+    """Percent of attainable at best where a latency comes on top of the roof's time."""
+    reached = _SMALL.compute_time if of_the_peak else _SMALL.time
+    return 100 * reached / (_SMALL.time + _LATENCY)
 
 
 def _panel_traffic(m, n, k, element_bytes, tile):
@@ -54,7 +55,7 @@ def _stranger():
     return float(
         min(
             range(8, 1024, 8),
-            key=lambda side: _apart(0.8053e9, _panel_traffic(4096, 4096, 4096, 1, (128, side))),
+            key=lambda side: _apart(_FP8_BYTES, _panel_traffic(4096, 4096, 4096, 1, (128, side))),
         )
     )
 
@@ -76,7 +77,7 @@ def _efficiencies(flops, bytes_moved, seconds, peak, sheet_clock, clock, bandwid
     return [limit.time / float(np.median(seconds)) for limit in limits]
 
 
-def _speed_up(before, after):
+def _speed_up(before, after, average=np.median, overlap=1.0):
     """By counting, for every repeat in the middle of one list, which in the other are shorter."""
     middles = [
         np.sort(seconds)[len(seconds) // 4 :][: len(seconds) - 2 * (len(seconds) // 4)]
@@ -84,7 +85,8 @@ def _speed_up(before, after):
     ]
     shorter = np.less.outer(*middles)
     apart = shorter.all() or np.greater.outer(*middles).all()
-    return float(np.median(before) / np.median(after)) if apart else 1.0
+    ratio = float(average(before) / average(after))
+    return ratio if apart else overlap or ratio
 
 
 def _smallest_side(share, latency, element_bytes, peak, bandwidth):
@@ -166,6 +168,10 @@ QUESTIONS = [
         unit="%",
         reference=lambda: 100 * rl.wave_efficiency(_TILES, 132),
         tolerance=0.005,
+        slips=[
+            ("edges-for-waves", lambda: 100 * rl.tile_efficiency(2560, 2560, 128)),
+            ("left-for-saved", lambda: 100 * (1 - rl.wave_efficiency(_TILES, 132))),
+        ],
         hint="20 x 20 tiles in waves of 132; the last wave takes as long as a full one.",
     ),
     NumberQuestion(
@@ -177,6 +183,7 @@ QUESTIONS = [
         tolerance=0.005,
         slips=[
             ("elements-not-bytes", lambda: 100 * (1 - 60e6 / (_CROSSED / 2))),
+            ("left-for-saved", lambda: 100 * 60e6 / _CROSSED),
         ],
         hint=(
             "the rule 2MNK/b numbers says what went into the SMs; the rest of it did not come "
@@ -189,6 +196,10 @@ QUESTIONS = [
         "DRAM bandwidth and 60 MiB of L2. What is the first suspect?",
         choices=("units", "sparsity", "clock", "cache level", "precision"),
         reference=lambda: "cache level",
+        slips=[
+            ("clock-makes-no-wires", lambda: "clock"),
+            ("units-miss-by-more", lambda: "units"),
+        ],
         hint="Where are the 20 MB after the first pass?",
     ),
     NumberQuestion(
@@ -216,6 +227,7 @@ QUESTIONS = [
         tolerance=0.005,
         slips=[
             ("mac-is-flop", lambda: _at_its_clock(1)),
+            ("ran-slower", lambda: _at_its_clock(peak=_H200.peak("bf16"))),
         ],
         hint="132 x 4096 FLOP a cycle, times the cycles a second that there were.",
     ),
@@ -227,6 +239,8 @@ QUESTIONS = [
         reference=_floor,
         slips=[
             ("peak-for-roof", lambda: _floor(of_the_peak=True)),
+            ("left-for-saved", lambda: 100 - _floor()),
+            ("other-whole", lambda: 100 * _SMALL.time / _LATENCY),
         ],
         hint="the roof's time is the longer of two; divide it by itself and 2.62 µs.",
     ),
@@ -236,6 +250,10 @@ QUESTIONS = [
         "the SMs. One side of its tile is 128. What is the other?",
         reference=_stranger,
         tolerance=0.005,
+        slips=[
+            ("square-for-rectangle", lambda: 2 * 4096**3 / _FP8_BYTES),
+            ("one-of-several", lambda: 4096**3 / _FP8_BYTES),
+        ],
         hint="1 byte a number: 4096³ (1/128 + 1/b) byte.",
     ),
     ChoiceQuestion(
@@ -244,6 +262,10 @@ QUESTIONS = [
         "attainable. Which of these three factors takes most?",
         reference=_shortest,
         choices=("clock", "waves", "latency"),
+        slips=[
+            ("nearer-to-one", lambda: "waves"),
+            ("nearer-to-one", lambda: "latency"),
+        ],
         hint=(
             "measuring.explain gives all five; or move the lesson's explorer to m = 256 and read "
             "the bars."
@@ -281,6 +303,10 @@ QUESTIONS = [
             ([10, 11, 12, 40], [8, 7, 9, 8]),
             ([10, 11, 12, 40], [8, 7, 12, 30]),
             ([2, 2.1, 2.2], [3, 3.1, 9]),
+        ],
+        slips=[
+            ("mean-for-median", partial(_speed_up, average=np.mean)),
+            ("noise-for-speed-up", partial(_speed_up, overlap=None)),
         ],
         hint="sort, cut n // 4 at either end, compare the shortest and longest of what is left.",
     ),
@@ -327,6 +353,12 @@ QUESTIONS = [
             (
                 "wrong-width",
                 lambda m, n, k, s, counted, tiles: _tile_behind(m, n, k, s, 2 * counted, tiles),
+            ),
+            (
+                "one-of-several",
+                lambda m, n, k, s, counted, tiles: min(
+                    tiles, key=lambda tile: _apart(counted, s * m * n * k / tile[1])
+                ),
             ),
         ],
         hint=(
