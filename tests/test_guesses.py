@@ -43,6 +43,8 @@ def said(capsys, *arguments):
         ("slow", 2.5, "ms", "You said 'slow', it is 2.5 ms."),
         ("3 GB", 2.5, "ms", "You said '3 GB', it is 2.5 ms."),
         ("The memory", "memory", "", "You said 'The memory': right."),
+        (4, "4, four times over", "", "You said 4: right."),
+        (240, "b = 128", "", "You said 240, it is 'b = 128'."),
         ("clock", "memory", "", "You said 'clock', it is 'memory'."),
         (True, True, "", "You said True: right."),
         (np.float64(2), np.int64(4), "", "You said 2, it is 4: 2 times too low."),

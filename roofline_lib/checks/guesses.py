@@ -58,7 +58,8 @@ def _line(guess: object, answer: object, unit: str) -> str:
     said = f"You said {_shown_guess(guess, unit)}"
     given, reference = _number(guess, unit), _number(answer, unit)
     if given is None or reference is None:
-        right = isinstance(guess, str) and isinstance(answer, str) and same_words(guess, answer)
+        worded = isinstance(answer, str) and isinstance(guess, str | int | float)
+        right = worded and same_words(str(guess), answer)  # 4 will do for "4, four times over"
         right = right or (not isinstance(guess, str) and guess == answer)
         return f"{said}: right." if right else f"{said}, it is {_shown_answer(answer, unit)}."
     if given == reference:

@@ -51,7 +51,7 @@ def percent(share: float) -> str:
     return f"{significant(100 * share)} %"
 
 
-def plural(number: int, noun: str) -> str:
+def plural(number: float, noun: str) -> str:
     """The noun as it stands after that number."""
     return noun if number == 1 else f"{noun}s"
 

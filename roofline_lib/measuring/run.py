@@ -85,7 +85,8 @@ def measure(
 
 
 def _prepare(device, quick, threads, repeats, model) -> Setup:
-    library, refused = None if device == "cpu" else gpu.library(), ()
+    library = None if device == "cpu" else gpu.library()
+    refused: tuple[Absent, ...] = ()
     if library:
         try:
             return gpu.prepare(library, quick, repeats, model)
