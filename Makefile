@@ -3,6 +3,7 @@ PYTHON ?= python3
 # workers of the tests; on two cores a third fills the time in which the others wait for a browser or a sandbox
 JOBS ?= 3
 BIN := .venv/bin
+SITE_BIN := .venv-site/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --group build --universal --fork-strategy fewest --python-version 3.11 \
 	--generate-hashes --no-annotate --exclude-newer "7 days" --custom-compile-command "make lock"
@@ -25,11 +26,11 @@ test test-all: export MPLCONFIGDIR = $(OWN)/matplotlib
 test test-all: export IPYTHONDIR = $(OWN)/ipython
 test test-all: export JUPYTER_RUNTIME_DIR = $(OWN)/runtime
 
-test: .venv/test  ## run every test that a change must pass
+test: .venv/test .venv-site/done  ## run every test that a change must pass
 	@sh tools/debian_packages.sh chromium bubblewrap
 	$(PYTEST)
 
-test-all: .venv/test  ## also the slow ones: long random runs, broken formulas, lowest versions, other Pythons
+test-all: .venv/test .venv-site/done  ## also the slow ones: long random runs, broken formulas, lowest versions, other Pythons
 	@sh tools/debian_packages.sh chromium bubblewrap
 	$(BIN)/python tests/mutants.py
 	PYTHON=$(BIN)/python sh tools/other_versions.sh
@@ -51,9 +52,13 @@ bench: .venv/test  ## measure how soon the explorers answer, beside their peers
 	$(PIP) --no-build-isolation -e '.[bench]'
 	$(BIN)/python benchmarks/sliders.py
 
+site: .venv-site/done  ## build the web pages and the browser edition into site/_build/html
+	$(SITE_BIN)/python site/build.py
+
 lock: .venv/test  ## write the lock files anew, with the newest versions that are a week old
 	$(COMPILE) --upgrade --output-file requirements.lock
 	$(COMPILE) --upgrade --extra test --extra peers --extra nbgrader --constraint requirements.lock --output-file requirements-test.lock
+	$(COMPILE) --upgrade --extra site --constraint requirements-test.lock --output-file requirements-site.lock
 
 .venv/lab: requirements.lock pyproject.toml
 	@sh tools/debian_packages.sh python3-venv
@@ -65,4 +70,10 @@ lock: .venv/test  ## write the lock files anew, with the newest versions that ar
 	MPLCONFIGDIR=$(OWN)/matplotlib $(BIN)/python -c 'import matplotlib.font_manager'  # its list of fonts takes a while, once
 	cd .venv && rm -rf share/jupyter/labextensions/@jupyter/nbgrader etc/jupyter/jupyter_server_config.d/nbgrader.json && touch test  # no grader in a learner's Lab
 
-.PHONY: help lab fresh test test-all setup refresh exercises lessons bench lock
+# an environment of its own: the browser edition takes every extension of JupyterLab that it finds beside it
+.venv-site/done: requirements-site.lock
+	@sh tools/debian_packages.sh python3-venv
+	$(PYTHON) -m venv --clear .venv-site
+	$(SITE_BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-site.lock && touch $@
+
+.PHONY: help lab fresh test test-all setup refresh exercises lessons bench site lock

@@ -36,7 +36,11 @@ def pins(name):
     return {name.partition("[")[0]: version for name, version, _ in entries}
 
 
-LOCKS = [("requirements.lock", ()), ("requirements-test.lock", ("test", "peers", "nbgrader"))]
+LOCKS = [
+    ("requirements.lock", ()),
+    ("requirements-test.lock", ("test", "peers", "nbgrader")),
+    ("requirements-site.lock", ("site",)),
+]
 
 
 @pytest.mark.parametrize(("lock", "extras"), LOCKS)
@@ -58,11 +62,16 @@ def test_lock_has_no_address_and_no_torch(lock):
 
 
 def test_the_locks_agree():
-    lab, test = (pins(lock) for lock, _ in LOCKS)
+    lab, test, site = (pins(lock) for lock, _ in LOCKS)
     assert {
         name: (version, test.get(name))
         for name, version in lab.items()
         if test.get(name) != version
+    } == {}
+    assert {
+        name: (version, site[name])
+        for name, version in test.items()
+        if site.get(name, version) != version
     } == {}
 
 

@@ -1,0 +1,117 @@
+"""Writes what Sphinx reads: the course's own pages in the repository's own folders, so that every
+relative link stays true, with what a page needs and a notebook does not have.
+
+Lessons are taken with the outputs that they store; nothing is run. Used by build.py.
+"""
+
+import base64
+import copy
+import json
+import shutil
+import struct
+from html import escape
+from pathlib import Path
+
+from api import api_page
+from front import front_page
+
+from roofline_lib.course.lessons import lessons
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ["glossary.md", "sheet.md", "teaching.md", "roofline_vs_measured.md"]
+DATA = ["docs/roofline_vs_measured.csv", "docs/gemm_explorer.png", "LICENSE", "CITATION.cff"]
+PAGES = ["CONTRIBUTING.md", "CHANGELOG.md"]
+
+
+def stage(folder: Path) -> None:
+    """Fill `folder`, which is emptied before, with the sources of the site."""
+    shutil.rmtree(folder, ignore_errors=True)
+    pictures = folder / "_pictures" / "pictures"
+    pictures.mkdir(parents=True)
+    for kind in ("notebooks", "exercises", "solutions"):
+        for source in sorted((ROOT / kind).glob("**/[0-9][0-9]_*.ipynb")):
+            place = source.relative_to(ROOT)
+            notebook = json.loads(source.read_text(encoding="utf-8"))
+            write(folder / place, json.dumps(page_of(notebook, place, pictures)))
+    for name in [*PAGES, *(f"docs/{name}" for name in DOCS), *DATA]:
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    write(folder / "docs" / "api.md", api_page())
+    write(folder / "index.md", front_page(lessons(), front_figure(pictures)))
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def browser_address(place: Path) -> str:
+    """Where the browser edition opens this notebook, seen from the site's root."""
+    return f"lite/lab/index.html?path={place.as_posix()}"
+
+
+def page_of(notebook: dict, place: Path, pictures: Path) -> dict:
+    """The notebook at `place` in the repository as a page of the site; its explorers' pictures are
+    written into `pictures`."""
+    page = copy.deepcopy(notebook)
+    up = "../" * (len(place.parts) - 1)
+    for cell in page["cells"]:
+        if cell["cell_type"] == "code":
+            cell["metadata"] = shown_as(cell["metadata"])
+            for output in cell["outputs"]:
+                if is_explorer(output):
+                    name = f"{place.stem[:2]}-{cell['id']}"
+                    output["data"]["text/html"] = explorer_figure(output, name, pictures, up)
+                    del output["data"]["image/png"]
+    if place.parts[0] == "solutions":
+        page["metadata"] |= {"orphan": True, "nosearch": True}
+    else:
+        page["cells"].insert(1, run_here(place, up))
+    return page
+
+
+def shown_as(metadata: dict) -> dict:
+    """A code cell's metadata as myst-nb reads them: what a picture shows, and which code folds."""
+    shown = {}
+    if "alt" in metadata:
+        shown["mystnb"] = {"image": {"alt": metadata["alt"], "classes": "card"}}
+    if metadata.get("jupyter", {}).get("source_hidden"):
+        shown["tags"] = ["hide-input"]
+    return shown
+
+
+def run_here(place: Path, up: str) -> dict:
+    """The line below a page's title: where to run what the page shows."""
+    link = f'<a href="{up}{browser_address(place)}">Run this page in your browser</a>'
+    text = f'<p class="run-here">{link}: nothing to install, the first start takes a while.</p>'
+    return {"cell_type": "markdown", "id": "run-here", "metadata": {}, "source": text}
+
+
+def is_explorer(output: dict) -> bool:
+    data = output.get("data", {})
+    return "image/png" in data and "Explorer: " in "".join(data["text/plain"])[:30]
+
+
+def explorer_figure(output: dict, name: str, pictures: Path, up: str) -> str:
+    """An explorer's still picture with its sentence. `data-scenes` says where the scenes lie with
+    which a script makes it live; without script or scenes the picture stays."""
+    picture = base64.b64decode("".join(output["data"]["image/png"]))
+    (pictures / f"{name}.png").write_bytes(picture)
+    width, height = struct.unpack(">II", picture[16:24])
+    sentence = " ".join("".join(output["data"]["text/plain"]).split()).partition("Explorer: ")[2]
+    return (
+        f'<figure class="explorer" data-scenes="{up}_static/scenes/{name}">'
+        f'<img class="card" src="{up}_static/pictures/{name}.png" width="{width}" '
+        f'height="{height}" alt="{escape(sentence)}"><figcaption>{escape(sentence)}</figcaption>'
+        "</figure>"
+    )
+
+
+def front_figure(pictures: Path) -> str:
+    """The first explorer that a learner meets, lesson 0's, for the front page."""
+    source = sorted((ROOT / "notebooks").glob("00_*.ipynb"))[0]
+    for cell in json.loads(source.read_text(encoding="utf-8"))["cells"]:
+        for output in cell.get("outputs", []):
+            if is_explorer(output):
+                return explorer_figure(output, f"00-{cell['id']}", pictures, "")
+    raise ValueError(f"{source.name} stores no explorer's picture for the front page")
