@@ -70,6 +70,16 @@ def test_several_guesses_get_a_line_each(capsys):
     assert said(capsys, 5, (1, 2)).startswith("You gave 1 of 2 guesses.")
 
 
+def test_each_of_several_guesses_stands_under_its_name(capsys):
+    answers = {"gemv": 1, "gemm": 2}
+    assert said(capsys, (1, 4), answers, "times") == (
+        "gemv: You said 1 times: exactly right.\n"
+        "gemm: You said 4 times, it is 2 times: 2 times too high."
+    )
+    assert said(capsys, (1, 2, 3), answers) == "You gave 3 of 2 guesses. It is gemv: 1, gemm: 2."
+    assert said(capsys, {"gemv": 1, "gemm": ...}, answers) == "gemv: You said 1: exactly right."
+
+
 class Hostile:
     def refuse(self, *_):
         raise SystemExit

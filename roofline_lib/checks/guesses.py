@@ -1,5 +1,7 @@
 """Holding a guess against the answer: one line on how far off it was, and no judgement."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from roofline_lib.checks.answers import (
@@ -24,8 +26,8 @@ def guessed(guess: object, answer: object, unit: str = "") -> None:
 
     `answer` is a number in `unit` ("percent", "GB", "byte"; "" for a bare number), or a text. A
     guess is a number in that unit, a text with a unit of its own ("640 GB"), or a text. Several
-    guesses, with as many answers, are a tuple each and get a line each. Prints nothing where the
-    guess is still `...`, and never raises.
+    guesses are a tuple; their answers are a tuple too, or a dict from a name to an answer, and each
+    gets a line, under its name. Prints nothing where the guess is still `...`, and never raises.
     """
     try:
         lines = _lines(guess, answer, unit)
@@ -38,29 +40,40 @@ def guessed(guess: object, answer: object, unit: str = "") -> None:
 
 
 def _lines(guess: object, answer: object, unit: str) -> list[str]:
-    if not _is_several(answer):
-        return [] if is_blank(guess) else [_line(guess, answer, unit)]
     if is_blank(guess):
         return []
-    guesses = guess if _is_several(guess) else [guess]
-    if len(guesses) != len(answer):
-        shown = ", ".join(_shown_answer(one, unit) for one in answer)
-        return [f"You gave {len(guesses)} of {len(answer)} guesses. It is {shown}."]
-    pairs = zip(guesses, answer, strict=True)
-    return [_line(one, its_answer, unit) for one, its_answer in pairs if not is_blank(one)]
+    answers = _several(answer)
+    if answers is None:
+        return [_line(guess, answer, unit)]
+    heads = [f"{name}: " for name in answer] if isinstance(answer, Mapping) else [""] * len(answers)
+    guesses = _several(guess) or [guess]
+    if len(guesses) != len(answers):
+        pairs = zip(heads, answers, strict=True)
+        shown = ", ".join(f"{head}{_shown_answer(one, unit)}" for head, one in pairs)
+        return [f"You gave {len(guesses)} of {len(answers)} guesses. It is {shown}."]
+    return [
+        head + _line(one, its_answer, unit)
+        for head, one, its_answer in zip(heads, guesses, answers, strict=True)
+        if not is_blank(one)
+    ]
 
 
-def _is_several(value: object) -> bool:
-    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim == 1)
+def _several(value: object) -> list | None:
+    """The values of a list, a tuple, a row or a dict; None for a single one."""
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim == 1):
+        return list(value)
+    return None
 
 
 def _line(guess: object, answer: object, unit: str) -> str:
     said = f"You said {_shown_guess(guess, unit)}"
     given, reference = _number(guess, unit), _number(answer, unit)
     if given is None or reference is None:
-        worded = isinstance(answer, str) and isinstance(guess, str | int | float)
-        right = worded and same_words(str(guess), answer)  # 4 will do for "4, four times over"
-        right = right or (not isinstance(guess, str) and guess == answer)
+        right = not isinstance(guess, str) and bool(guess == answer)
+        if isinstance(answer, str) and isinstance(guess, str | int | float):
+            right = right or same_words(str(guess), answer)  # 4 will do for "4, four times over"
         return f"{said}: right." if right else f"{said}, it is {_shown_answer(answer, unit)}."
     if given == reference:
         return f"{said}: exactly right."

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
@@ -240,7 +240,7 @@ class FunctionQuestion(Question):
         ]
 
 
-def _agrees(value: object, reference: object, tolerance: float) -> bool:
+def _agrees(value: Any, reference: object, tolerance: float) -> bool:
     """Whether a function's value is the reference: a number to within the tolerance, a list of
     such, a text or a yes/no exactly."""
     if isinstance(reference, list | tuple):
@@ -250,9 +250,10 @@ def _agrees(value: object, reference: object, tolerance: float) -> bool:
     if isinstance(reference, str | bool):
         return bool(value == reference)
     return (
-        not isinstance(value, str)
+        isinstance(reference, int | float | np.number)
+        and not isinstance(value, str)
         and np.size(value) == 1
-        and within(np.asarray(value).item(), reference, tolerance)
+        and within(np.asarray(value).item(), float(reference), tolerance)
     )
 
 
@@ -260,11 +261,16 @@ def _shown(value: object) -> str:
     """42,300 and [42,300; 64; 147]: whole numbers in full, others with five digits."""
     if isinstance(value, list | tuple):
         return f"[{'; '.join(map(_shown, value))}]"[:120]
-    if np.isscalar(value) and not isinstance(value, str | bool | complex) and np.isfinite(value):
+    if _is_finite_number(value):
         if value == round(value) and abs(value) < 1e9:
             return f"{round(value):,}"
         return significant(value, 5) if 1e-4 <= abs(value) < 1e7 else _typed(float(value))
     return repr(value)[:60]
+
+
+def _is_finite_number(value: Any) -> TypeGuard[float]:
+    real = isinstance(value, int | float | np.integer | np.floating)
+    return real and not isinstance(value, bool) and bool(np.isfinite(value))
 
 
 def _call(arguments: Sequence[object]) -> str:

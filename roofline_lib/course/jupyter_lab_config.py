@@ -1,7 +1,7 @@
 # The settings that the course starts JupyterLab with; what depends on a place stands in command.py.
 from pathlib import Path
 
-c = get_config()  # noqa: F821  (Jupyter puts it there)
+c = get_config()  # type: ignore[name-defined]  # noqa: F821  (Jupyter puts it there)
 c.ServerApp.allow_root = True  # a container's only user is often root
 # its overrides.json: no question about news before the first lesson
 c.LabApp.app_settings_dir = str(Path(__file__).resolve().with_name("lab_settings"))
