@@ -52,14 +52,17 @@ def draw_roofline(
     precisions: str | Iterable[str],
     works: Mapping | None = None,
     level: str = "DRAM",
+    *,
+    accumulate: str | None = None,
 ) -> Roofline:
     """Draw a machine's roofs at one or more precisions, each with its ridge point, and named Works
     under the first roof. Gives a Roofline.
 
     `machine` is a Machine or a name, `precisions` a name or several, `works` a dict name -> Work
     (one number each), at the attainable performance of the first precision; (Work, performance in
-    FLOP/s) puts a measured point. Sets limits, ticks and axis labels of `ax`; the fonts are those
-    of the reader's own settings, lines and colours are ours whatever these say.
+    FLOP/s) puts a measured point. `accumulate` ("fp16", "fp32") picks among several peaks of each
+    precision. Sets limits, ticks and axis labels of `ax`; the fonts are those of the reader's own
+    settings, lines and colours are ours whatever these say.
     """
     if not isinstance(ax, Axes):
         raise ValueError(
@@ -77,7 +80,7 @@ def draw_roofline(
     if not precisions:
         raise ValueError("precisions must name at least one precision; got none")
     bandwidth = machine.bandwidth(level)
-    peaks = {precision: machine.peak(precision) for precision in precisions}
+    peaks = {precision: machine.peak(precision, accumulate) for precision in precisions}
     spots = {
         name: _spot(name, work, peaks[precisions[0]], bandwidth)
         for name, work in (works or {}).items()

@@ -25,6 +25,15 @@ def axes():
     return figure.add_subplot()
 
 
+def test_the_roof_of_another_accumulate_precision_is_drawn():
+    card = rl.machine("RTX 4090")
+    drawn = rl.draw_roofline(axes(), card, ["fp16", "fp8"], accumulate="fp16")
+    for precision, roof in drawn.roofs.items():
+        assert roof.get_ydata()[-1] == card.peak(precision, "fp16") > card.peak(precision)
+    with pytest.raises(KeyError, match="a bf16 peak of RTX 4090: accumulate"):
+        rl.draw_roofline(axes(), card, "bf16", accumulate="fp16")
+
+
 @pytest.mark.parametrize("name", rl.machines())
 def test_roofs_are_the_attainable_performance_and_bend_at_the_ridge(name):
     machine, ax = rl.machine(name), axes()

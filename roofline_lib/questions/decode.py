@@ -164,6 +164,7 @@ QUESTIONS = [
         reference=lambda: rl.bound(_ffn_pair(), HOUSE, "bf16").time,
         slips=[
             ("mac-is-flop", lambda: rl.bound(_ffn_pair(), HOUSE, "bf16").time / 2),
+            ("third-product", lambda: rl.bound(1.5 * _ffn_pair(), HOUSE, "bf16").time),
             ("wrong-peak", lambda: rl.bound(_ffn_pair(), HOUSE, "fp32").time),
             ("shorter-time", lambda: rl.bound(_ffn_pair(), HOUSE, "bf16").memory_time),
         ],

@@ -95,6 +95,7 @@ def shown_in_the_text(f):
 WRONG_VALUES = [
     ("decode.ffn-time", "7.33 ms", "mac-is-flop"),
     ("decode.ffn-time", "219.9 ms", "wrong-peak"),
+    ("decode.ffn-time", "22 ms", "third-product"),
     ("decode.ffn-time", "0.8053 ms", "shorter-time"),
     ("decode.slow-tokens", "int4 weights", "not-the-limit"),
     ("decode.slow-tokens", "twice the FLOP/s", "not-the-limit"),
