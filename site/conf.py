@@ -6,6 +6,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "extensions"), str(HERE.parent)]
 
+import roofline_lib as rl  # noqa: E402
+
 project = "Arithmetic intensity and the roofline model"
 author = "The roofline_lib authors"
 copyright = "2026, the roofline_lib authors. Code: MIT. Text: CC BY 4.0"
@@ -17,18 +19,20 @@ nb_execution_mode = "off"  # a page shows the outputs that its notebook stores
 nb_merge_streams = True
 nb_code_prompt_show = "Show code"
 nb_code_prompt_hide = "Hide code"
-myst_enable_extensions = ["amsmath", "dollarmath"]
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 default_role = "code"
 python_maximum_signature_line_length = 70
 python_use_unqualified_type_names = True
+add_module_names = False
 toc_object_entries = False
-# types that a signature names and no page of ours describes
-nitpick_ignore_regex = [("py:(class|data|obj)", r"(?!roofline_lib\.).*")]
+# a signature may name types that are not the library's own
+nitpick_ignore_regex = [("py:class", rf"(?!(?:roofline_lib\.)?(?:{'|'.join(rl.__all__)})$).*")]
 
 html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "The roofline course"
+html_favicon = "static/icon.svg"
 html_static_path = ["static"]
 html_css_files = ["course.css"]
 html_js_files = [("course.js", {"defer": "defer"})]

@@ -37,7 +37,9 @@ def stage(folder: Path) -> None:
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     write(folder / "docs" / "api.md", api_page())
-    write(folder / "index.md", front_page(lessons(), front_figure(pictures)))
+    listed = lessons()
+    browser = browser_address(Path("notebooks") / listed[0].file)
+    write(folder / "index.md", front_page(listed, front_figure(pictures), browser))
 
 
 def write(path: Path, text: str) -> None:
