@@ -56,7 +56,7 @@ site: .venv-site/done  ## build the web pages and the browser edition into site/
 	$(SITE_BIN)/python site/build.py
 
 lock: .venv/test  ## write the lock files anew, with the newest versions that are a week old
-	$(COMPILE) --upgrade --output-file requirements.lock
+	$(COMPILE) --upgrade --extra course --output-file requirements.lock
 	$(COMPILE) --upgrade --extra test --extra peers --extra nbgrader --constraint requirements.lock --output-file requirements-test.lock
 	$(COMPILE) --upgrade --extra site --constraint requirements-test.lock --output-file requirements-site.lock
 

@@ -1,7 +1,10 @@
 """`python -m roofline_lib COMMAND`: each command is the `main(argv)` of a module of its own."""
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
+
+from roofline_lib.extras import MissingExtra
 
 COMMANDS = {
     "course": ("roofline_lib.course.command", "open the lessons in JupyterLab, on your own copies"),
@@ -12,11 +15,16 @@ COMMANDS = {
 }
 
 
-def main(argv):
-    """Hand the rest of the command line to the command's own module; gives its exit code."""
-    name, *rest = argv or ["--help"]
+def main(argv: Sequence[str] | None = None) -> int:
+    """Hand the rest of the command line to the command's own module; gives its exit code. A package
+    that the command needs and does not find is one line with what brings it."""
+    name, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
     if name in COMMANDS:
-        return import_module(COMMANDS[name][0]).main(rest)
+        try:
+            return import_module(COMMANDS[name][0]).main(rest)
+        except MissingExtra as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            return 1
     print(
         "usage: python -m roofline_lib COMMAND ...\n\n"
         + "\n".join(f"  {key:9} {text}" for key, (_, text) in COMMANDS.items()),
@@ -26,4 +34,4 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

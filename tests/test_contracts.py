@@ -43,14 +43,14 @@ def test_import_contracts_bite(module, line, tmp_path):
 # the packages from outside the standard library that each part may use; the rest of the library:
 # numpy alone
 OUTSIDE = {
-    "course": {"jupyterlab", "jupyter_server"},
+    "course": {"jupyter_server"},
     "style": {"numpy", "matplotlib"},
     "labels": {"numpy", "matplotlib"},
     "rooflines": {"numpy", "matplotlib"},
     "diagrams": {"matplotlib"},
     "explorers": {"numpy", "matplotlib", "PIL", "ipywidgets", "traitlets"},
-    "measuring": {"numpy", "tqdm", "jsonschema", "threadpoolctl", "cupy", "torch"},
-    "grading": {"numpy", "tqdm", "distributed"},
+    "measuring": {"numpy", "threadpoolctl", "cupy", "torch"},
+    "grading": {"numpy", "distributed"},
 }
 
 

@@ -2,19 +2,18 @@
 the server that `make lab` starts."""
 
 import errno
-import json
 import shutil
 import sys
-import urllib.request
 from pathlib import Path
 
 import nbformat
 import notebook_rules as rules
 import pytest
-from browser import CONFIG, jupyter, serving
+from browser import CONFIG, asked, jupyter, serving
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from number_lessons import TABLE, number_lessons, rename_in_list
 
+import roofline_lib.__main__
 from roofline_lib.course import command
 from roofline_lib.course.copies import bring_copies
 from roofline_lib.course.lessons import lessons
@@ -55,33 +54,50 @@ def test_copies_keep_what_the_learner_wrote(tmp_path):
     write_small_course(tmp_path)
     original = (tmp_path / "notebooks" / "01.ipynb").read_bytes()
     work = tmp_path / "work"
-    assert bring_copies(tmp_path) == [work / "01.ipynb", work / "exercises" / "01" / "01.ipynb"]
+    exercise = work / "exercises" / "01" / "exercises_01.ipynb"
+    assert bring_copies(tmp_path, work) == [work / "01.ipynb", exercise]
     clean = (work / "01.ipynb").read_text()
     for mine in ("mine", "mine too"):
         (work / "01.ipynb").write_text(mine)
-        assert bring_copies(tmp_path) == []
+        assert bring_copies(tmp_path, work) == []
         assert (work / "01.ipynb").read_text() == mine
-        assert bring_copies(tmp_path, fresh=True) == [work / "01.ipynb"]
+        assert bring_copies(tmp_path, work, {"01"}) == [work / "01.ipynb"]
     assert {path.name: path.read_text() for path in work.glob("*.ipynb")} == {
         "01.ipynb": clean,
         "old-1_01.ipynb": "mine",
         "old-2_01.ipynb": "mine too",
     }
-    assert bring_copies(tmp_path, fresh=True) == []
+    assert bring_copies(tmp_path, work, {"01"}) == []
     assert (tmp_path / "notebooks" / "01.ipynb").read_bytes() == original
 
 
 def test_copies_show_no_answer_and_link_to_what_is_there(tree):
-    for copy in bring_copies(tree):
+    for copy in bring_copies(tree, tree / "work"):
         book = rules.read(copy)
         shown = [c.id for c in book.cells if c.get("outputs") or c.get("execution_count")]
         assert shown == []
         assert rules.faults(book, copy, [rules.linked]) == []
     lesson = tree / "work" / "02_roofline.ipynb"
-    exercise = tree / "work" / "exercises" / "02_roofline" / "02_roofline.ipynb"
-    assert "](exercises/02_roofline/02_roofline.ipynb)" in lesson.read_text()
+    exercise = tree / "work" / "exercises" / "02_roofline" / "exercises_02_roofline.ipynb"
+    assert "](exercises/02_roofline/exercises_02_roofline.ipynb)" in lesson.read_text()
     assert "](../../02_roofline.ipynb)" in exercise.read_text()
     assert "](../../notebooks/" not in exercise.read_text()
+
+
+def test_copies_outside_the_originals_bring_the_pages_along(tree, tmp_path):
+    target = tmp_path / "elsewhere"
+    copies = bring_copies(tree, target)
+    pages = [path for path in copies if path.suffix != ".ipynb"]
+    assert target / "docs" / "glossary.md" in pages
+    assert all(path.read_bytes() == (tree / "docs" / path.name).read_bytes() for path in pages)
+    shutil.rmtree(tree)
+    for copy in set(copies) - set(pages):
+        assert rules.faults(rules.read(copy), copy, [rules.linked]) == []
+
+
+def test_a_lesson_is_told_from_its_exercise_by_its_name(tree):
+    copies = bring_copies(tree, tree / "work")
+    assert len({copy.name for copy in copies}) == len(copies)
 
 
 # The command
@@ -92,14 +108,26 @@ def small_course(tmp_path, monkeypatch):
     """The command finds this course instead of the repository's, and no JupyterLab starts."""
     write_small_course(tmp_path)
     monkeypatch.setattr(command, "CHECKOUT", tmp_path)
-    monkeypatch.setattr(command, "open_lab", lambda root, options: print("opened", *options))
+    monkeypatch.setattr(command, "open_lab", lambda places, options: print("opened", *options))
     return tmp_path
+
+
+@pytest.fixture
+def installed_course(tmp_path, monkeypatch):
+    """The same, as a wheel carries it; gives the folder that one stands in."""
+    write_small_course(tmp_path / "installed")
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(command, "CHECKOUT", tmp_path / "no clone")
+    monkeypatch.setattr(command, "INSTALLED", tmp_path / "installed")
+    return here
 
 
 def test_the_command_copies_and_opens(small_course, capsys):
     assert command.main(["--no-browser"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
-        f"new: {Path('work/exercises/01/01.ipynb')}",
+        f"new: {Path('work/exercises/01/exercises_01.ipynb')}",
         "opened --no-browser",
     ]
 
@@ -110,6 +138,59 @@ def test_fresh_opens_nothing(small_course, capsys):
     with pytest.raises(SystemExit):
         command.main(["--fresh", "--no-browser"])
     assert "no use for --no-browser" in capsys.readouterr().err
+
+
+def test_every_option_of_jupyters_goes_through(small_course, capsys):
+    options = ["--port", "8899", "--ip=0.0.0.0", "--no-browser", "--ServerApp.token=x"]
+    assert command.main(options) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "opened " + " ".join(options)
+
+
+def test_one_lesson_is_renewed_alone(tree, monkeypatch, capsys):
+    monkeypatch.setattr(command, "CHECKOUT", tree)
+    assert command.main(["--no-open"]) == 0
+    copies = [path for path in (tree / "work").rglob("*.ipynb")]
+    for copy in copies:
+        copy.write_text("mine")
+    capsys.readouterr()
+    stem = lessons()[3].stem
+    for name in ("3", "03", lessons()[3].name, stem):
+        assert command.main(["--fresh", name]) == 0
+        told = capsys.readouterr().out.splitlines()
+        folder = Path("work/exercises") / stem
+        assert told == [
+            f"new: {Path('work') / stem}.ipynb",
+            f"new: {folder}/exercises_{stem}.ipynb",
+        ]
+        for copy in copies:
+            assert (copy.read_text() == "mine") == (stem not in copy.name)
+            copy.write_text("mine")
+    for wrong in ("99", "roof", ""):
+        with pytest.raises(SystemExit):
+            command.main(["--fresh", wrong])
+        assert f"no lesson {wrong!r}" in capsys.readouterr().err
+
+
+def test_a_wheels_course_goes_into_a_folder_of_ones_own(installed_course, capsys):
+    assert command.main(["--no-open"]) == 0
+    course = installed_course / "roofline-course"
+    assert (course / "exercises" / "01" / "exercises_01.ipynb").is_file()
+    (course / "01.ipynb").write_text("mine")
+    assert command.main(["--no-open"]) == 0
+    assert (course / "01.ipynb").read_text() == "mine"
+    assert command.main(["--no-open", "--folder", "other"]) == 0
+    assert (installed_course / "other" / "01.ipynb").is_file()
+    assert f"the course is in {course}" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        command.main(["--no-open", "--port=8899"])
+
+
+def test_without_jupyterlab_the_command_says_what_brings_it(installed_course, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "jupyterlab", None)
+    assert roofline_lib.__main__.main(["course"]) == 1
+    assert capsys.readouterr().err == (
+        "course: jupyterlab is not installed: pip install 'roofline_lib[course]' brings it\n"
+    )
 
 
 def refuse_to_write(monkeypatch):
@@ -225,14 +306,6 @@ c.ServerApp.kernel_websocket_connection_class = Watched
 """
 
 
-def asked(address, token, data=None):
-    """What the server at this address answers, as JSON."""
-    request = urllib.request.Request(
-        address, data=data, headers={"Authorization": f"token {token}"}
-    )
-    return json.load(urllib.request.urlopen(request))
-
-
 @pytest.mark.parametrize("ours", [True, False], ids=["make lab", "default"])
 def test_kernel_messages_are_sent_without_delay(ours, tmp_path):
     """The option is read from the server's own end of a connected websocket; a default server shows
@@ -257,6 +330,7 @@ def test_make_lab_opens_the_first_lesson_and_asks_nothing(tree):
         assert news == "false", "JupyterLab asks whether to fetch news"
         served = {entry["name"] for entry in asked(f"{address}api/contents", token)["content"]}
         assert {"work", "docs"} <= served
-    first = f"/lab/tree/work/{lessons()[0].file}"
-    assert f"{first}?token=" in (tree / ".own" / "server.log").read_text()
+    first, told = f"/lab/tree/work/{lessons()[0].file}", (tree / ".own" / "server.log").read_text()
+    assert f"{first}?token=" in told
+    assert "Warning" not in told, told
     assert (tree / "work" / lessons()[0].file).is_file()

@@ -37,7 +37,7 @@ def pins(name):
 
 
 LOCKS = [
-    ("requirements.lock", ()),
+    ("requirements.lock", ("course",)),
     ("requirements-test.lock", ("test", "peers", "nbgrader")),
     ("requirements-site.lock", ("site",)),
 ]
@@ -86,6 +86,7 @@ def test_environment_yml_equals_pyproject():
     assert environment == [
         f"python{project['requires-python']}",
         *project["dependencies"],
+        *project["optional-dependencies"]["course"],
         *of_notebooks,
         "pip",
         {"pip": ["-e ."]},

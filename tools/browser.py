@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -66,9 +67,10 @@ def jupyter(folder, config=CONFIG, windowing=None):
 
 
 @contextmanager
-def serving(command, folder, windowing=None):
+def serving(command, folder, windowing=None, environment=None):
     """Run a command that starts a Jupyter server, in `folder`, and stop it at the end; yields
-    (address, token). What it says stands in `folder/.own/server.log`."""
+    (address, token). What it says stands in `folder/.own/server.log`. `environment` adds to the
+    variables of its environment."""
     own, token = folder / ".own", secrets.token_hex(16)
     places = {
         "JUPYTER_CONFIG_DIR": "config",
@@ -82,6 +84,7 @@ def serving(command, folder, windowing=None):
         os.environ
         | {name: str(own / place) for name, place in places.items()}
         | {"PYTHONPATH": str(ROOT), "JUPYTER_PLATFORM_DIRS": "0"}
+        | (environment or {})
     )
     for place in places.values():
         (own / place).mkdir(parents=True, exist_ok=True)
@@ -127,6 +130,14 @@ def _address(process, own, limit=60):
     raise RuntimeError(
         "the Jupyter server did not start:\n" + (own / "server.log").read_text()[-3000:]
     )
+
+
+def asked(address, token, data=None):
+    """What the server at this address answers, as JSON."""
+    request = urllib.request.Request(
+        address, data=data, headers={"Authorization": f"token {token}"}
+    )
+    return json.load(urllib.request.urlopen(request))
 
 
 @contextmanager

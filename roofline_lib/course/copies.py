@@ -7,6 +7,7 @@ where those of the original lead, and to the copies where there are some.
 import json
 import os
 import re
+from collections.abc import Collection
 from itertools import count
 from pathlib import Path
 
@@ -14,35 +15,53 @@ from pathlib import Path
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:)([^)\s#]+)")
 
 
-def bring_copies(root: Path, fresh: bool = False) -> list[Path]:
-    """Copy the lessons and exercises under `root` into `root/work`; gives the files written.
+def bring_copies(root: Path, target: Path, renew: Collection[str] = ()) -> list[Path]:
+    """Copy the lessons and exercises under `root` into the folder `target`; gives the files
+    written. Where `target` lies outside `root`, what they link to comes along: docs/, solutions/.
 
-    A copy that is there already stays as it is. With `fresh` one that differs from a clean copy is
-    kept under the name `old-1_...`, `old-2_...`, and a clean one takes its place.
+    A copy that is there already stays as it is. Those of the lessons whose stems `renew` holds are
+    brought anew: one that differs from a clean copy is kept under the name `old-1_...`,
+    `old-2_...`, and a clean one takes its place.
 
     Raises OSError where the folder cannot be written to.
     """
-    written, places = [], copy_places(root)
+    written, places = [], copy_places(root, target)
     for source, copy in places.items():
-        text = learners_text(source, places)
+        content = _content(source, places)
         if copy.exists():
-            if not fresh or copy.read_text(encoding="utf-8") == text:
+            if source.stem not in renew or copy.read_bytes() == content:
                 continue
             copy.rename(_unused_old_name(copy))
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(text, encoding="utf-8", newline="\n")
+        copy.write_bytes(content)
         written.append(copy)
     return written
 
 
-def copy_places(root: Path) -> dict[Path, Path]:
-    """Each lesson and exercise under `root` with the place of its copy."""
-    work = root / "work"
-    lessons = sorted(root.glob("notebooks/*.ipynb"))
-    exercises = sorted(root.glob("exercises/*/*.ipynb"))
-    return {source: work / source.name for source in lessons} | {
-        source: work / source.relative_to(root) for source in exercises
+def copy_places(root: Path, target: Path) -> dict[Path, Path]:
+    """Each file under `root` that is copied, with the place of its copy. An exercise has a name of
+    its own, by which one tells its tab from that of its lesson."""
+    places = {lesson: target / lesson.name for lesson in sorted(root.glob("notebooks/*.ipynb"))}
+    places |= _with_names_of_their_own(root, target, "exercises")
+    if not target.is_relative_to(root):
+        places |= _with_names_of_their_own(root, target, "solutions")
+        pages = sorted(path for path in root.glob("docs/*") if path.is_file())
+        places |= {page: target / "docs" / page.name for page in pages}
+    return places
+
+
+def _with_names_of_their_own(root: Path, target: Path, room: str) -> dict[Path, Path]:
+    notebooks = sorted(root.glob(f"{room}/*/*.ipynb"))
+    return {
+        notebook: target / notebook.parent.relative_to(root) / f"{room}_{notebook.name}"
+        for notebook in notebooks
     }
+
+
+def _content(source: Path, places: dict[Path, Path]) -> bytes:
+    if source.suffix == ".ipynb":
+        return learners_text(source, places).encode()
+    return source.read_bytes()
 
 
 def learners_text(source: Path, places: dict[Path, Path]) -> str:
@@ -63,8 +82,6 @@ def learners_text(source: Path, places: dict[Path, Path]) -> str:
     return json.dumps(book, indent=1, ensure_ascii=False) + "\n"
 
 
-def _unused_old_name(copy):
-    for number in count(1):
-        place = copy.with_name(f"old-{number}_{copy.name}")
-        if not place.exists():
-            return place
+def _unused_old_name(copy: Path) -> Path:
+    numbered = (copy.with_name(f"old-{number}_{copy.name}") for number in count(1))
+    return next(place for place in numbered if not place.exists())

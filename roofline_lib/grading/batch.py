@@ -10,10 +10,9 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from tqdm import tqdm
-
 import roofline_lib
 from roofline_lib.arguments import number
+from roofline_lib.extras import extra
 from roofline_lib.grading.draw import run_key
 from roofline_lib.grading.judging import Marks, Outcome, failed, grade_one
 from roofline_lib.grading.report import Row, pages_of, write
@@ -148,7 +147,9 @@ def _run(executor, jobs, done):
     """Grade all that is left, under a progress bar."""
     futures = {executor.submit(grade_one, *job): job[0].student for job in jobs}
     try:
-        bar = tqdm(as_completed(futures), total=len(futures), unit="notebook", disable=None)
+        bar = extra("tqdm").tqdm(
+            as_completed(futures), total=len(futures), unit="notebook", disable=None
+        )
         for future in bar:
             done.add(_marks_of(future, futures[future]))
     except KeyboardInterrupt:

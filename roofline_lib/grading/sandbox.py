@@ -84,7 +84,7 @@ Elsewhere, or where it may make no namespaces, grade in a container:
   FROM python:3.12-slim
   RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap
   COPY . /course
-  RUN pip install --no-cache-dir -e /course
+  RUN pip install --no-cache-dir -e '/course[course]'
   WORKDIR /course
   END
   docker run --rm --privileged --network none \\
@@ -388,7 +388,7 @@ def _kept_out(folder, names):
     references; what stays is `rl.check`, which then finds none."""
     if Path(folder) == _OWN / "questions":
         return set(names) - {"__init__.py"}
-    return {"grading", "__main__.py", "__pycache__"} & set(names)
+    return {"course", "grading", "__main__.py", "__pycache__"} & set(names)
 
 
 @cache

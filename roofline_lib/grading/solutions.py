@@ -9,8 +9,11 @@ import roofline_lib
 
 def solution_folders(own=None):
     """The folders with solutions, in order of precedence: a teacher's `own`, then this
-    repository's. ValueError where a folder in `own` looks like a misspelt lesson of ours."""
-    candidates = [Path.cwd() / "solutions", Path(roofline_lib.__file__).parents[1] / "solutions"]
+    repository's, or those that came with an installed library. ValueError where a folder in `own`
+    looks like a misspelt lesson of ours."""
+    library = Path(roofline_lib.__file__).parent
+    roots = [Path.cwd(), library.parent, library / "course" / "files"]
+    candidates = [root / "solutions" for root in roots]
     ours = [folder for folder in candidates if folder.is_dir()][:1]
     if not own:
         return ours

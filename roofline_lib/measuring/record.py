@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from roofline_lib.arguments import unknown
+from roofline_lib.extras import extra
 from roofline_lib.model import Work
 from roofline_lib.transformer import Transformer
 
@@ -444,8 +445,7 @@ def six_digits(value: float) -> float:
 def _follows_schema(data):
     """The data as they are; ValueError with the place and the reason where they break the
     format."""
-    import jsonschema
-
+    jsonschema = extra("jsonschema")
     error = jsonschema.exceptions.best_match(
         jsonschema.Draft202012Validator(schema()).iter_errors(data)
     )

@@ -2,12 +2,12 @@
 
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 
-from tqdm.auto import tqdm
-
+from roofline_lib.extras import extra
 from roofline_lib.measuring import cpu, gpu, links
-from roofline_lib.measuring.jobs import Setup, first_line, new_record, now
+from roofline_lib.measuring.jobs import Job, Setup, first_line, new_record, now
 from roofline_lib.measuring.record import Absent, Record
 from roofline_lib.measuring.roofs import sustained_by
 from roofline_lib.measuring.whole_models import model_to_time
@@ -59,7 +59,7 @@ def measure(
     record = new_record(setup, command)
     points, absent, finished = [], list(setup.absent), None
     try:
-        for job in tqdm(setup.jobs, disable=not progress, unit="point"):
+        for job in _shown(setup.jobs, progress):
             try:
                 points.append(job.run())
             except (MemoryError, RuntimeError) as error:
@@ -82,6 +82,11 @@ def measure(
         samples=tuple(setup.samples),
         model=None if timed is None else _sizes(timed),
     )
+
+
+def _shown(jobs: Sequence[Job], progress: bool) -> Iterable[Job]:
+    """The jobs, under a progress bar where one is wanted."""
+    return extra("tqdm.auto").tqdm(jobs, unit="point") if progress else jobs
 
 
 def _prepare(device, quick, threads, repeats, model) -> Setup:
