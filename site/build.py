@@ -33,10 +33,11 @@ def build(parts: list[str], out: Path) -> None:
 def build_pages(out: Path) -> None:
     from stage import stage
 
-    staged = out.with_name(f"{out.name}-sources")
+    staged, read = out.with_name(f"{out.name}-sources"), out.with_name(f"{out.name}-read")
     stage(staged)
     # every page anew; a warning stops the build, and so does a link that leads nowhere
-    python("-m", "sphinx", "-E", "-W", "--keep-going", "-n", "-q", "-c", HERE, staged, out)
+    strictly = ["-E", "-W", "--keep-going", "-n"]
+    python("-m", "sphinx", *strictly, "-q", "-c", HERE, "-d", read, staged, out)
     for name in (".buildinfo", "objects.inv"):
         (out / name).unlink(missing_ok=True)
 

@@ -12,6 +12,7 @@ project = "Arithmetic intensity and the roofline model"
 author = "The roofline_lib authors"
 copyright = "2026, the roofline_lib authors. Code: MIT. Text: CC BY 4.0"
 language = "en"
+smartquotes = False  # as it is written
 extensions = ["myst_nb", "mathematics", "glossary_words"]
 exclude_patterns = ["_pictures"]
 
@@ -21,8 +22,7 @@ nb_code_prompt_show = "Show code"
 nb_code_prompt_hide = "Hide code"
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
-default_role = "code"
-python_maximum_signature_line_length = 70
+highlight_language = "none"  # of what does not say its language
 python_use_unqualified_type_names = True
 add_module_names = False
 toc_object_entries = False

@@ -64,8 +64,7 @@ def ways_in(listed: list[Lesson], browser: str) -> str:
         ),
         (
             "Install with pip",
-            "<code>pip install 'roofline_lib[course]'</code>"
-            "<code>python -m roofline_lib course</code>",
+            "<code>pip install 'roofline_lib[course]'</code><code>roofline course</code>",
         ),
         ("From a clone", "<code>make lab</code> opens lesson 0 in JupyterLab."),
     ]

@@ -7,6 +7,7 @@ Lessons are taken with the outputs that they store; nothing is run. Used by buil
 import base64
 import copy
 import json
+import re
 import shutil
 import struct
 from html import escape
@@ -20,6 +21,8 @@ from roofline_lib.course.lessons import lessons
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ["glossary.md", "sheet.md", "teaching.md", "roofline_vs_measured.md"]
 DATA = ["docs/roofline_vs_measured.csv", "docs/gemm_explorer.png", "LICENSE", "CITATION.cff"]
+HIDDEN_TESTS = re.compile(r"### BEGIN HIDDEN TESTS\n.*?### END HIDDEN TESTS\n?", re.S)
+MARKS = re.compile(r"^ *### (?:BEGIN|END) SOLUTION *\n?", re.M)
 PAGES = ["CONTRIBUTING.md", "CHANGELOG.md"]
 
 
@@ -66,10 +69,22 @@ def page_of(notebook: dict, place: Path, pictures: Path) -> dict:
                     output["data"]["text/html"] = explorer_figure(output, name, pictures, up)
                     del output["data"]["image/png"]
     if place.parts[0] == "solutions":
+        page["cells"] = [as_answer(cell) for cell in page["cells"]]
         page["metadata"] |= {"orphan": True, "nosearch": True}
     else:
         page["cells"].insert(1, run_here(place, up))
     return page
+
+
+def as_answer(cell: dict) -> dict:
+    """A cell of a solution as who learns alone reads it: without the grader's tests and marks."""
+    source = HIDDEN_TESTS.sub("", text_of(cell))
+    source = MARKS.sub("", source)
+    return cell | {"source": source.replace("# Exercises ", "# Model answers ", 1)}
+
+
+def text_of(cell: dict) -> str:
+    return "".join(cell["source"])
 
 
 def shown_as(metadata: dict) -> dict:

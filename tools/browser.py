@@ -141,12 +141,12 @@ def asked(address, token, data=None):
 
 
 @contextmanager
-def browser():
-    """A headless Chromium, driven by playwright."""
+def browser(*flags):
+    """A headless Chromium with these flags beside FLAGS, driven by playwright."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chrome = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        chrome = playwright.chromium.launch(executable_path=chromium(), args=[*FLAGS, *flags])
         try:
             yield chrome
         finally:

@@ -1,0 +1,51 @@
+"""The site as it is built, once in a run of the tests for all workers, and served."""
+
+import fcntl
+import functools
+import os
+import subprocess
+import threading
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from harness.repository import ROOT
+
+PYTHON = ROOT / ".venv-site" / "bin" / "python"
+
+
+def built(part: str, tmp_path_factory) -> Path:
+    """The folder of the site with this part of it (see site/build.py), built by whichever worker
+    comes first."""
+    if not PYTHON.exists() and not os.environ.get("CI"):
+        pytest.skip("no .venv-site: `make site` makes it")
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    folder, done = shared / "site" / "html", shared / "site" / f"{part}.done"
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(done.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            command = [PYTHON, ROOT / "site" / "build.py", part, "--out", folder]
+            built = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            assert built.returncode == 0, built.stderr[-3000:]
+            done.touch()
+    return folder
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *parts):
+        pass
+
+
+@contextmanager
+def served(folder):
+    """Serve the folder from below an address, as a host of many projects does."""
+    above = folder.parent
+    handler = functools.partial(Quiet, directory=above)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/{folder.name}"
+        server.shutdown()
