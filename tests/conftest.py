@@ -19,6 +19,8 @@ LONG_FIRST = [
     "browser",
     "test_grading_corpus",
     "test_grading",
+    "test_grading_exercises",
+    "test_grading_sandbox",
     "test_measuring_run",
     "test_exercises",
 ]

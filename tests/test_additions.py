@@ -272,7 +272,7 @@ def test_a_marked_exercise(copy):
     copy.python("tools/make_exercises.py")
     copy.test("tests/test_checks.py", "-k", "tiling.x-new or unique or typed")
     copy.test("tests/test_exercises.py", "-k", "03_tiling and slips or asked_for")
-    copy.test("tests/test_grading.py", "-k", "tool_makes or 03_tiling and not mark")
+    copy.test("tests/test_grading_exercises.py", "-k", "tool_makes or 03_tiling and not mark")
     assert len(copy.by_hand) == stated("a marked exercise")
 
 

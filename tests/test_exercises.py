@@ -2,7 +2,7 @@
 in the text are the computed ones.
 
 What is particular to a topic stands in exercises/; what holds for every solution notebook, whatever
-it asks, is tested in test_grading.py.
+it asks, is tested in test_grading_exercises.py.
 """
 
 import io

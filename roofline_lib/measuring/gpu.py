@@ -92,7 +92,11 @@ def prepare(name: str, quick: bool, repeats: int, model: Transformer | None = No
     except OSError as error:
         absent.append(Absent("clock, power and temperature", str(error)))
     bench = Bench(lib, sampler, chip, quick, repeats)
-    steps = TorchJobs(bench, model, quick) if model else None
+    if model is None:
+        jobs = bench.jobs()
+        absent += bench.absent()
+    else:
+        jobs = [*bench.roof_jobs(), *TorchJobs(bench, model, quick).jobs()]
     return Setup(
         chip=chip,
         software=lib.versions(),
@@ -104,8 +108,8 @@ def prepare(name: str, quick: bool, repeats: int, model: Transformer | None = No
             graph=lib.graphs,
             fp8="e4m3, C in bf16, fast accumulation",
         ),
-        jobs=bench.jobs() if model is None else [*bench.roof_jobs(), *steps.jobs()],
-        absent=(*absent, *bench.absent()) if model is None else tuple(absent),
+        jobs=jobs,
+        absent=tuple(absent),
         samples=sampler.samples if sampler else [],
         close=sampler.close if sampler else lambda: None,
     )
