@@ -48,7 +48,7 @@ OUTSIDE = {
     "labels": {"numpy", "matplotlib"},
     "rooflines": {"numpy", "matplotlib"},
     "diagrams": {"matplotlib"},
-    "explorers": {"numpy", "matplotlib", "PIL", "ipywidgets", "traitlets"},
+    "explorers": {"numpy", "matplotlib", "PIL", "ipywidgets", "traitlets", "IPython"},
     "measuring": {"numpy", "threadpoolctl", "cupy", "torch"},
     "grading": {"numpy", "distributed"},
 }

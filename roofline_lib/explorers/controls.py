@@ -8,31 +8,35 @@ typed by hand, the same sentence appears under the control and the old value com
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any, ClassVar
 
 import ipywidgets as widgets
 import numpy as np
 import traitlets
+from traitlets.utils.bunch import Bunch
 
 from roofline_lib.arguments import short, switch, unknown
+from roofline_lib.labels import text_size
 from roofline_lib.machines import Machine, machine, machines
 from roofline_lib.precisions import PRECISIONS
 from roofline_lib.quantities import parse_quantity, quantity
 from roofline_lib.transformer import Transformer, transformer, transformers
 
-_LABEL = "10.5em"  # so that boxes, lists and buttons stand under one another
+_LETTERS = 13  # pixels; what notebooks write labels in
 # a whole row of the grid; grid_column would do, if the empty grid_area did not undo it in the
 # browser
 _ROW = "auto / 1 / auto / -1"
+TRACK = 80  # pixels of a slider's track at least: a mouse finds each step of so long a ladder
 
 
 class Control(widgets.VBox):
     """A named value with a view. Subclasses give `accept(came)`, the value to keep or a ValueError,
-    and `show(value)`."""
+    and `show(value)`. `label` is what the page calls it."""
 
-    value = traitlets.TraitType()  # Any would let None past accept
+    value: Any = traitlets.TraitType()  # traitlets.Any would let None past accept
 
-    def __init__(self, name, value, children):
-        self.name = name
+    def __init__(self, name: str, label: str, value: object, children: Sequence[widgets.Widget]):
+        self.name, self.label = name, label
         self.message = widgets.HTML(layout=widgets.Layout(display="none", margin="0"))
         super().__init__(
             [*children, self.message], layout=widgets.Layout(margin="0", overflow="hidden")
@@ -41,15 +45,36 @@ class Control(widgets.VBox):
         self.value = value
 
     @property
-    def chosen(self):
+    def chosen(self) -> Any:
         """What the explorer's scene gets: the value itself, or the object that it names."""
         return self.value
 
+    @property
+    def spoken(self) -> str:
+        """What a screen reader says of a new value, where the view does not make it say so."""
+        return ""
+
+    @property
+    def label_width(self) -> float:
+        """Pixels that the label takes; 0 where it does not stand in the column of labels."""
+        return text_size(self.label, _LETTERS)[0]
+
+    def widen_label(self, width: str) -> None:
+        """Give the label a width, so that boxes, lists and buttons stand under one another."""
+
+    def accept(self, came: object) -> object:
+        """The value to keep for what came; a ValueError where it will not do."""
+        raise NotImplementedError
+
+    def show(self, value: Any) -> None:
+        """Make the view show this value."""
+        raise NotImplementedError
+
     @traitlets.validate("value")
-    def _accept(self, proposal):
+    def _accept(self, proposal: Bunch) -> object:
         return self.accept(proposal.value)
 
-    def take(self, came):
+    def take(self, came: object) -> None:
         """A value given by hand: keep it, or say why not and show the old one again."""
         try:
             self.value = came
@@ -57,7 +82,7 @@ class Control(widgets.VBox):
             self.say(f"Not used: {problem}")
             self.show(self.value)
 
-    def say(self, sentence):
+    def say(self, sentence: str) -> None:
         """A message under the control; an empty one takes it away."""
         self.message.layout.display = "" if sentence else "none"
         self.message.value = (
@@ -66,7 +91,7 @@ class Control(widgets.VBox):
             else ""
         )
 
-    def _follow(self, change):
+    def _follow(self, change: Bunch) -> None:
         self.say("")
         self.show(self.value)
 
@@ -99,72 +124,78 @@ class Number(Control):
             steps = log_ladder(self._in_box(low), self._in_box(high))
             ladder = [step * self.scale for step in steps]
         self.ladder = [self._plain(step) for step in ladder]
-        # its label and the digits of its largest number, seven at least
-        wide = f"{13.3 + 0.63 * max(7, len(str(self._in_box(high))))}em"
+        label = label or f"{name} ({prefix}{unit})"
+        # room for the digits of its largest number, seven at least
+        self._box_width = f"{2 + 0.63 * max(7, len(str(self._in_box(high)))):.2f}em"
         self.box = widgets.FloatText(
-            description=label or f"{name} ({prefix}{unit})",
+            description=label,
             continuous_update=False,
             step=1 if whole else None,
-            style={"description_width": _LABEL},
-            layout=widgets.Layout(width=wide, flex="0 0 auto"),
+            layout=widgets.Layout(flex="0 0 auto"),
         )
         self.slider = widgets.IntSlider(
             min=0,
             max=len(self.ladder) - 1,
             readout=False,
-            layout=widgets.Layout(flex="1 1 6em", width="auto", min_width="4em"),
+            layout=widgets.Layout(flex=f"1 1 {TRACK + 20}px", width="auto"),
         )
-        super().__init__(
-            name,
-            value,
-            [widgets.HBox([self.box, self.slider], layout=widgets.Layout(overflow="hidden"))],
-        )
-        if len(self.ladder) > 100:
-            self.layout.grid_area = _ROW  # a long slider, so that a mouse finds each step
+        # where there is no room beside the box, the slider stands under it
+        row = widgets.Layout(overflow="hidden", flex_flow="row wrap")
+        super().__init__(name, label, value, [widgets.HBox([self.box, self.slider], layout=row)])
         self.slider.observe(self._slid, "value")
         self.box.observe(self._typed, "value")
 
-    def accept(self, came):
-        number = isinstance(came, int | float | np.integer | np.floating) and not isinstance(
-            came, bool
-        )
-        if not number or not self.low <= came <= self.high or (self.whole and came != int(came)):
-            kind = "a whole number" if self.whole else "a number"
-            low, high = self._said(self.low), self._said(self.high)
-            raise ValueError(
-                f"{self.name} must be {kind} from {low} to {high} ({self.unit}); "
-                f"got {self._said(came) if number else short(came)}"
-            )
+    @property
+    def spoken(self) -> str:
+        # the slider itself says the number of its step only
+        return f"{self.label}: {self._said(self.value)}"
+
+    def widen_label(self, width: str) -> None:
+        self.box.style.description_width = width
+        self.box.layout.width = f"calc({width} + 8px + {self._box_width})"
+
+    def accept(self, came: object) -> float:
+        if isinstance(came, bool) or not isinstance(came, int | float | np.integer | np.floating):
+            raise self._refusal(short(came))
+        if not self.low <= came <= self.high or (self.whole and came != int(came)):
+            raise self._refusal(self._said(came))
         return self._plain(came)
 
-    def show(self, value):
+    def _refusal(self, came: str) -> ValueError:
+        kind = "a whole number" if self.whole else "a number"
+        low, high = self._said(self.low), self._said(self.high)
+        return ValueError(
+            f"{self.name} must be {kind} from {low} to {high} ({self.unit}); got {came}"
+        )
+
+    def show(self, value: float) -> None:
         self.slider.value = self._rung(value)
         self.box.value = self._in_box(value)
 
-    def _in_box(self, value):
+    def _in_box(self, value: float) -> float:
         # 12 digits: 1e-4 s are 100 µs, not 100.00000000000001
         return float(f"{value / self.scale:.12g}") if self.prefix else value
 
-    def _said(self, number):
+    def _said(self, number: Any) -> str:
         """A number in an error; where the box has a prefix, with its unit, so that a value in GHz
         given for one in Hz is seen."""
         return quantity(float(number), self.unit, 4) if self.prefix else repr(number)
 
-    def _plain(self, number):
+    def _plain(self, number: Any) -> float:
         return int(number) if self.whole else float(number)
 
-    def _rung(self, value):
+    def _rung(self, value: float) -> int:
         """The ladder's step nearest to a value."""
         above = min(bisect_left(self.ladder, value), len(self.ladder) - 1)
         below = max(above - 1, 0)
         return above if self.ladder[above] - value <= value - self.ladder[below] else below
 
-    def _slid(self, change):
+    def _slid(self, change: Bunch) -> None:
         # else the slider only follows a typed value between two steps
         if self.slider.value != self._rung(self.value):
             self.take(self.ladder[self.slider.value])
 
-    def _typed(self, change):
+    def _typed(self, change: Bunch) -> None:
         typed = self.box.value
         if typed == self._in_box(self.value):
             return
@@ -190,7 +221,7 @@ class Choice(Control):
     ):
         self.options = dict(options) if isinstance(options, Mapping) else {x: x for x in options}
         self.shown = {option: str(option) for option in self.options} | dict(shown or {})
-        self.label = label = label or name
+        label = label or name
         words = list(self.shown.values())
         width = sum(24 + 8 * len(one) for one in words)  # of buttons, in pixels
         if len(words) > 8 or width > 560:
@@ -198,7 +229,6 @@ class Choice(Control):
                 options=self._pairs(),
                 value=None,
                 description=label,
-                style={"description_width": _LABEL},
                 layout=widgets.Layout(width="auto", max_width="100%"),
             )
         else:
@@ -209,29 +239,35 @@ class Choice(Control):
                 style={"button_width": "auto"},
                 layout=widgets.Layout(width="auto", flex="1 1 0"),
             )
-            said = widgets.HTML(
+            self.said = widgets.HTML(
                 f'<div style="text-align:right">{escape(label)}</div>',
-                layout=widgets.Layout(width=_LABEL, flex="0 0 auto", margin="2px 8px 2px 0"),
+                layout=widgets.Layout(flex="0 0 auto", margin="2px 8px 2px 0"),
             )
             view = widgets.HBox(
-                [said, self.picker],
+                [self.said, self.picker],
                 layout=widgets.Layout(align_items="baseline", overflow="hidden"),
             )
-        super().__init__(name, value, [view])
+        super().__init__(name, label, value, [view])
         if isinstance(self.picker, widgets.ToggleButtons) and width > 190:
             self.layout.grid_area = _ROW
         self.picker.observe(
             lambda change: self.picker.value is not None and self.take(self.picker.value), "value"
         )
 
-    def _pairs(self):
+    def widen_label(self, width: str) -> None:
+        if isinstance(self.picker, widgets.ToggleButtons):
+            self.said.layout.width = width
+        else:
+            self.picker.style.description_width = width
+
+    def _pairs(self) -> list[tuple[str, object]]:
         return [(words, option) for option, words in self.shown.items()]
 
     @property
-    def chosen(self):
+    def chosen(self) -> Any:
         return self.options[self.value]
 
-    def accept(self, came):
+    def accept(self, came: Any) -> object:
         came = came.item() if isinstance(came, np.generic) else came
         for option in self.options:
             # True is no 1
@@ -239,7 +275,7 @@ class Choice(Control):
                 return option
         raise unknown(self.name, came, [str(option) for option in self.options])
 
-    def show(self, value):
+    def show(self, value: object) -> None:
         self.picker.value = value
 
     def mark_absent(self, absent: Sequence) -> None:
@@ -259,7 +295,7 @@ class Choice(Control):
 class NamedChoice(Choice):
     """One of many by name; an object made by hand stands for itself, and joins the list."""
 
-    kind: type  # of what the names stand for
+    kind: ClassVar[type]  # of what the names stand for
 
     def __init__(self, name: str, value: object, options: Mapping, label: str = ""):
         if isinstance(value, self.kind):
@@ -268,7 +304,7 @@ class NamedChoice(Choice):
         super().__init__(name, value, options, label)
 
     @staticmethod
-    def name_of(made: object) -> str:
+    def name_of(made: Any) -> str:
         """The name of an object made by hand."""
         return made.name
 
@@ -277,7 +313,7 @@ class NamedChoice(Choice):
         """The list's own spelling of a name, or an UnknownName."""
         raise NotImplementedError
 
-    def accept(self, came):
+    def accept(self, came: Any) -> object:
         if isinstance(came, self.kind):
             name = self.name_of(came)
             came = name if self.options.get(name) == came else came
@@ -295,7 +331,7 @@ class MachineChoice(NamedChoice):
         super().__init__(name, value, {one: machine(one) for one in machines()}, label)
 
     @staticmethod
-    def look_up(name):
+    def look_up(name: str) -> str:
         return machine(name).name
 
 
@@ -308,11 +344,11 @@ class ModelChoice(NamedChoice):
         super().__init__(name, value, {one: transformer(one) for one in transformers()})
 
     @staticmethod
-    def name_of(made):
+    def name_of(made: Transformer) -> str:
         return made.name or "this model"
 
     @staticmethod
-    def look_up(name):
+    def look_up(name: str) -> str:
         return transformer(name).name
 
 
@@ -329,7 +365,7 @@ class PrecisionChoice(Choice):
         chip.observe(self._mark, "value")
         self._mark()
 
-    def _mark(self, change=None):
+    def _mark(self, change: Bunch | None = None) -> None:
         self.mark_absent([one for one in self.options if one not in self.chip.chosen.precisions])
 
 
@@ -348,25 +384,29 @@ def own_unless_given(given: dict, own: dict, where: str) -> dict:
 class Switch(Control):
     """On or off."""
 
-    def __init__(self, name, value, label=""):
+    def __init__(self, name: str, value: bool, label: str = ""):
         self.tick = widgets.Checkbox(
             description=label or name,
             indent=False,
             layout=widgets.Layout(width="auto", max_width="100%"),
         )
-        super().__init__(name, value, [self.tick])
+        super().__init__(name, label or name, value, [self.tick])
         if len(label) > 36:
             self.layout.grid_area = _ROW
         self.tick.observe(lambda change: self.take(self.tick.value), "value")
 
-    def accept(self, came):
+    @property
+    def label_width(self) -> float:
+        return 0  # its words stand behind it
+
+    def accept(self, came: object) -> bool:
         return switch(self.name, came)
 
-    def show(self, value):
+    def show(self, value: bool) -> None:
         self.tick.value = value
 
 
-def log_ladder(low, high):
+def log_ladder(low: float, high: float) -> list[float]:
     """Whole numbers from low to high, four to each doubling: 4, 5, 6, 7 times every power of two,
     with 1, 2, 3 before them."""
     steps = {1, 2, 3} | {mantissa << shift for mantissa in (4, 5, 6, 7) for shift in range(64)}

@@ -334,7 +334,7 @@ class Stack(Mark):
             shapes.append(_rectangle(start, top + 20, scale * part.size, 12, part.color))
             start += scale * part.size
         shapes.append(_rectangle(left + full - 1, top + 16, 2, 20, INK))
-        return [*shapes, *(_rectangle(x, top + 42, 9, 9, part.color) for x, part in self._key())]
+        return [*shapes, *(_rectangle(x, top + 43, 8, 8, part.color) for x, part in self._key())]
 
     def captions(self, view, taken):
         left, top, width = self.box
@@ -343,7 +343,7 @@ class Stack(Mark):
             Words(left, top + 13, self.name, INK, 12),
             Words(left + width, top + 13, self.value, color, 12, "end", bold=self.runs_over),
         ]
-        below = [Words(x + 13, top + 51, self._said(part), INK, 11) for x, part in self._key()]
+        below = [Words(x + 11, top + 51, self._said(part), INK, 12) for x, part in self._key()]
         return above + below
 
     @property
@@ -353,7 +353,7 @@ class Stack(Mark):
 
     def _widths(self) -> list[float]:
         """Pixels that each part's swatch and words take."""
-        return [13 + text_size(self._said(part), 11)[0] for part in self.parts]
+        return [11 + text_size(self._said(part), 12)[0] for part in self.parts]
 
     def _key(self) -> list[tuple[float, Part]]:
         """Where each part's swatch stands, and the part."""

@@ -82,7 +82,7 @@ class PeakExplorer(Explorer):
                 _HIGHEST,
                 "Hz",
                 whole=False,
-                ladder=[step * 1e7 for step in range(10, 601)],
+                ladder=[step * 1e8 for step in range(1, 61)],
                 prefix="G",
             ),
             Number(
@@ -98,11 +98,6 @@ class PeakExplorer(Explorer):
             ),
             Switch("sparsity", sparsity, "count the zeros of 2:4 sparsity"),
         )
-        for control in self.controls.values():
-            if isinstance(control, Number):
-                # the longest of their labels
-                control.box.style.description_width = "10.6em"
-                control.box.layout.width = "17.8em"
         self.controls["clock"].box.step = 0.01
 
     @staticmethod
@@ -413,6 +408,7 @@ def _round_up(value: float) -> float:
 
 
 def _rates() -> list[float]:
-    """0, then two significant digits from 0.01 to 20000 TFLOP/s."""
-    steps = [float(f"{mantissa}e{power}") for power in range(9, 16) for mantissa in range(10, 100)]
-    return [0.0, *(step for step in steps if step <= 20e15), 20e15]
+    """0, then ten steps to each power of ten from 0.01 to 20000 TFLOP/s."""
+    steps = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+    rates = [float(f"{step}e{power}") for power in range(10, 17) for step in steps]
+    return [0.0, *(rate for rate in rates if rate <= 20e15)]

@@ -23,6 +23,9 @@ from roofline_lib.explorers.shapes import FONT, Frame, Shape
 from roofline_lib.style import CARD, log_axes, settings
 
 WIDTH = 640  # of the picture in its own pixels; on the page it takes up to 700
+# In pixels of the page: the picture's smallest letters, 12 of its own, are 11 there. On a narrower
+# page it scrolls sideways.
+NARROWEST = 588
 _FONTS = f"{FONT}, Verdana, sans-serif"  # the first of these that the browser has
 _STYLE = {
     "svg.fonttype": "none",
@@ -157,18 +160,20 @@ class Stage(widgets.GridBox):
     """Both layers in one grid cell that shrinks with the page; the sentences under the picture come
     with the moving layer."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         cell = {"grid_area": "1 / 1", "margin": "0", "width": "100%", "height": "auto"}
         self.behind = widgets.HTML(layout=widgets.Layout(**cell))
         self.moving = widgets.HTML(layout=widgets.Layout(**cell))
         super().__init__(
             [self.behind, self.moving],
             layout=widgets.Layout(
-                grid_template_columns="minmax(0, 700px)",
+                grid_template_columns=f"minmax({NARROWEST}px, 700px)",
                 align_items="flex-start",
-                overflow="hidden",
+                overflow="auto hidden",
                 margin="0",
-                width="100%",
+                flex=f"1 1 {NARROWEST}px",
+                max_width="700px",
+                min_width="0",
             ),
         )
 
@@ -179,11 +184,19 @@ class Stage(widgets.GridBox):
         shapes: Sequence[Shape],
         alt: str,
         sentences: str,
+        spoken: str = "",
     ) -> None:
-        """Put a picture on the stage. What has not changed is not sent."""
+        """Put a picture on the stage. What has not changed is not sent. `spoken` is for screen
+        readers, and not seen."""
         look = "display:block;width:100%;height:auto;max-width:none;border-radius:6px"
         self.behind.value = f'<img alt="" src="{background(axes, height)}" style="{look}">'
-        below = "min-height:4.2em;line-height:1.4;padding:6px 2px;white-space:normal"
+        # as wide as what is seen of the picture, and not scrolled with it
+        below = (
+            "position:sticky;left:0;max-width:100cqi;box-sizing:border-box;"
+            "min-height:4.2em;line-height:1.4;padding:6px 2px;white-space:normal"
+        )
+        unseen = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"
+        said = f'<span role="status" style="{unseen}">{escape(spoken)}</span>' if spoken else ""
         self.moving.value = (
-            f'{svg(shapes, height, alt)}<div style="{below}">{escape(sentences)}</div>'
+            f'{svg(shapes, height, alt)}<div style="{below}">{escape(sentences)}</div>{said}'
         )

@@ -188,7 +188,7 @@ def _point(limit: Bound, name: str, kind: str) -> Point:
 def _against_the_room(found: Figures) -> tuple[Mark, ...]:
     """What the machine's memory holds, as a line over the curve and as a bar of parts."""
     room, (left, width) = found.room, WIDE
-    room_for_names = 40
+    room_for_names = 58
     said = quantity(room, "byte")
     return (
         dashed((1, 128), (room, room), FAINT, f"holds {said}", 1.5, panel=2),
