@@ -1,7 +1,6 @@
 """The grader's command: from a folder handed in to marks. The hostile notebooks are
 test_grading_corpus.py's."""
 
-import csv
 import json
 import os
 import re
@@ -12,10 +11,10 @@ import time
 
 import numpy as np
 import pytest
-from harness.grading import FIRST, LESSONS, ROOT, grade, read, rows, write
+from harness.grading import FIRST, LESSONS, ROOT, grade, read, rows, write, write_class
 
 from roofline_lib import grading
-from roofline_lib.grading import batch, command, judging, report, roster, sandbox
+from roofline_lib.grading import batch, command, judging, roster, sandbox
 from roofline_lib.grading.draw import Lesson, OpenQuestion, run_key
 from roofline_lib.grading.inside.protocol import (
     Raised,
@@ -24,23 +23,16 @@ from roofline_lib.grading.inside.protocol import (
     read_answer,
     read_facts,
 )
-from roofline_lib.grading.judging import Marks, called, grade_one
+from roofline_lib.grading.judging import called, grade_one
 from roofline_lib.grading.solutions import lesson_name, solution, solution_folders
-from roofline_lib.grading.submissions import LARGEST, Submission, collect, passed_over
+from roofline_lib.grading.submissions import Submission, collect
 
 # The command
 
 
 @pytest.fixture(scope="module")
 def class_folder(tmp_path_factory):
-    book = read("exercises", FIRST)
-    half = json.loads(json.dumps(book))
-    for cell in half["cells"]:
-        if cell["id"] == "product_flops":
-            cell["source"] = "def product_flops(m, n, k):\n    return 2 * m * n * k"
-    return write(
-        tmp_path_factory.mktemp("class"), ada=read("solutions", FIRST), bob=book, cy=half, dan=""
-    )
+    return write_class(tmp_path_factory.mktemp("class"))
 
 
 def test_marks_pages_and_exit_code(class_folder, tmp_path):
@@ -597,51 +589,3 @@ def test_names_of_a_class(tmp_path):
     path.write_bytes("Zo\xeb".encode("latin-1"))
     with pytest.raises(ValueError, match="names.txt is not UTF-8"):
         roster.read_names(path)
-
-
-# Handing in
-
-
-def test_collect_odd_names_and_a_folder_that_cannot_be_read(tmp_path, monkeypatch):
-    write(tmp_path, **{"Zoe\u0308": "{}"})
-    (tmp_path / "nina.IPYNB").write_text("{}")
-    (tmp_path / "mia.py").touch()
-    (tmp_path / "__MACOSX").mkdir()
-    (tmp_path / "shut").mkdir()
-    scandir = os.scandir
-
-    def guarded(path):
-        if str(path).endswith("shut"):
-            raise PermissionError(13, "Permission denied")
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", guarded)
-    found = {s.student: s.status for s in collect(tmp_path, FIRST, {"Zo\xeb"})}
-    assert found == {"Zo\xeb": "", "nina": "", "shut": "unreadable"}
-    assert passed_over(tmp_path) == ["mia.py"]
-
-
-@pytest.mark.parametrize("first", "=+-@\t\r")
-def test_no_name_is_a_formula(tmp_path, first):
-    report.write(tmp_path / "m.csv", [Marks(f"{first}1", "empty")], [], None, FIRST)
-    with (tmp_path / "m.csv").open(newline="", encoding="utf-8") as file:
-        assert list(csv.reader(file))[1][0] == f"'{first}1".replace("\r", "\\r")
-
-
-def test_collect(tmp_path):
-    write(tmp_path, ada="{}", zoe="{}")
-    write(tmp_path / "bob", b="{}", a="{}")
-    write(tmp_path / "cy", x="{}", **{FIRST: "[]"})
-    write(tmp_path / "ada", y="[]")
-    (tmp_path / ".DS_Store").write_text("x")
-    (tmp_path / "notes.txt").write_text("x")
-    (tmp_path / "huge.ipynb").touch()
-    os.truncate(tmp_path / "huge.ipynb", LARGEST + 1)
-    found = {s.student: s for s in collect(tmp_path, FIRST, {"dan", "ada"})}
-    assert list(found) == ["ada", "bob", "cy", "dan", "huge", "zoe"]
-    assert (found["ada"].data, found["bob"].note, found["cy"].data) == (
-        b"{}",
-        "2 notebooks: took a.ipynb",
-        b"[]",
-    )
-    assert (found["dan"].status, found["huge"].status) == ("missing", "unreadable")

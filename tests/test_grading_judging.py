@@ -1,5 +1,7 @@
 """Which code of a notebook is run for a question, and when an answer is right."""
 
+import array
+import collections
 import json
 import math
 import os
@@ -17,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
 
+import roofline_lib as rl
 from roofline_lib.grading import marked
 from roofline_lib.grading.inside import slicing
 from roofline_lib.grading.inside.protocol import (
@@ -93,6 +96,11 @@ def test_slice_ends_with_the_cell_of_the_function():
         "_ = t.append(1)",
         "def fill():\n    t.append(1)\nfor k in (1, 2):\n    fill()",
         "try:\n    t.append(1)\nfinally:\n    pass",
+        "def unused(x, y=t.append(1)):\n    return x",
+        "def unused(x, *, y=[t.append(k) for k in (1, 2)]):\n    return x",
+        "def keep(one):\n    t.append(one)\n    return one\n@keep\ndef unused():\n    return 1",
+        "@t.append\ndef unused():\n    return 1",
+        "@t.append\nclass Unused:\n    pass",
     ],
 )
 def test_slice_has_what_fills_an_object(fill):
@@ -280,6 +288,59 @@ def test_odd_answers():
         and not same(0.0, "memory", 1e-6)
     )
     assert same(1e-13, 0.0, 1e-6) and not same(1e-13, 1e-12, 1e-6)
+
+
+def test_slice_has_the_other_ways_of_a_dispatching_function():
+    names = slices(
+        "from functools import singledispatch",
+        "@singledispatch\ndef f(x):\n    return 0",
+        "@f.register\ndef _(x: int):\n    return 1",
+        "f.register(str)(lambda x: 3)",
+        "@f.register(list)\ndef _(x):\n    return 2",
+    )
+    assert [names["f"](x) for x in (0.5, 1, [], "")] == [0, 1, 2, 3]
+
+
+LIKE_A_LIST = [
+    [1.0, 2.0],
+    (1.0, 2.0),
+    np.array([1.0, 2.0]),
+    collections.deque([1.0, 2.0]),
+    array.array("d", [1.0, 2.0]),
+    memoryview(array.array("d", [1.0, 2.0])),
+    range(1, 3),
+    bytearray(b"\x01\x02"),
+    [np.float64(1.0), np.array(2.0)],
+    collections.UserList([1.0, 2.0]),
+]
+NOT_LIKE_A_LIST = [
+    {1.0, 2.0},
+    {1.0: 2.0},
+    "12",
+    b"\x01\x02",
+    iter([1.0, 2.0]),
+    (x for x in [1.0, 2.0]),
+    [1.0, 2.0, 3.0],
+    [[1.0, 2.0]],
+    3.0,
+    None,
+]
+
+
+@pytest.mark.parametrize("value", [*LIKE_A_LIST, *NOT_LIKE_A_LIST], ids=repr)
+def test_the_check_and_the_grader_have_one_rule_for_a_list(value):
+    question = rl.FunctionQuestion(
+        "of.mine",
+        "Counts to two.",
+        reference=lambda: [1.0, 2.0],
+        tolerance=1e-9,
+        inputs=lambda: [()],
+        slips=[],
+        hint="1 and 2",
+    )
+    expected = any(value is one for one in LIKE_A_LIST)
+    graded = same(json.loads(json.dumps(json_value(value))), [1.0, 2.0], 1e-9)
+    assert question.judge(lambda: value).right == graded == expected
 
 
 def test_plain():

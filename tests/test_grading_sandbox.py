@@ -145,6 +145,29 @@ def test_nothing_but_tmp_can_be_written(user, path):
     ]
 
 
+def test_threads_of_one_notebook_take_no_time_of_another(user):
+    """62 threads that hash: on a processor of their own they slow down nobody else."""
+    body = "import os\nreturn sorted(os.sched_getaffinity(0))"
+    with sandbox.a_processor() as mine:
+        assert values_inside(body, processor=mine)[0] == [{"value": [mine]}]
+        with sandbox.a_processor() as another:
+            assert mine != another
+
+
+def test_threads_of_multiprocessing(user):
+    (value,), _ = values_inside(
+        "from multiprocessing.dummy import Pool\n"
+        "with Pool(2) as pool:\n"
+        "    return pool.map(abs, [1, -n])"
+    )
+    assert value == {"value": [1, 3]}
+
+
+def test_shared_memory_is_small(user):
+    (value,), _ = values_inside("open('/dev/shm/x', 'wb').write(bytes(2 << 20))")
+    assert "No space left" in value["error"]
+
+
 def test_limits(user):
     assert values_inside("return len(bytearray(2 << 30))")[0][0]["error"].startswith("MemoryError")
     assert (

@@ -17,11 +17,14 @@ from roofline_lib.grading.draw import run_key
 from roofline_lib.grading.judging import Marks, Outcome, failed, grade_one
 from roofline_lib.grading.report import Row, pages_of, write
 from roofline_lib.grading.roster import read_hand_marks, read_names
-from roofline_lib.grading.sandbox import NoSandbox, library_copy, working_mode
+from roofline_lib.grading.sandbox import NoSandbox, free_processors, library_copy, working_mode
 from roofline_lib.grading.solutions import lesson_name, solution, solution_folders
 from roofline_lib.grading.submissions import collect, passed_over
+from roofline_lib.measuring.system import cpu_quota
 
 PASSED_OVER = 20  # names, at most, of files that are no notebooks
+LONGEST = 3600  # CPU seconds of a question
+MOST_AT_ONCE = 1000  # submissions
 
 
 def grade(
@@ -50,7 +53,8 @@ def grade(
     * `solutions`: a folder of your own, laid over solutions/
     * `manual`: a CSV with student,question,mark for what is marked by hand
     * `timeout`: CPU seconds a question
-    * `workers`: submissions at a time; as many as there are cores where None
+    * `workers`: submissions at a time; where None as many as have a processor each, of those that
+      this process, or the container it runs in, is given
     * `dask`: the address of a Dask cluster whose workers do it instead
     * `unsafe_draft`: without a sandbox: the notebooks run as you, which each row's status says
 
@@ -59,15 +63,18 @@ def grade(
     lesson, a folder or a file that is wrong; NoSandbox where this machine has none; Broken where
     the solution does not run. After a KeyboardInterrupt the same call goes on where it stopped.
     """
-    timeout = _whole("timeout", timeout, "CPU seconds a question")
-    workers = _whole("workers", workers or os.cpu_count(), "submissions at a time")
+    timeout = _whole("timeout", timeout, "CPU seconds a question", most=LONGEST)
+    workers = _whole("workers", workers or processors(), "submissions at a time", most=MOST_AT_ONCE)
     if not unsafe_draft and not dask:
         working_mode()
     folders = solution_folders(solutions)
     name = lesson_name(lesson, folders)
     submissions, out = Path(submissions), Path(out)
-    handed_in = collect(submissions, name, read_names(Path(students)) if students else ())
+    listed = read_names(Path(students)) if students else set()
+    handed_in = collect(submissions, name, listed)
     _remark_on_files_passed_over(submissions)
+    if students:
+        _remark_on_names(handed_in, listed)
     _check_out(out, submissions)
     key = json.dumps(solution(name, folders)).encode()
     names = [one.student for one in handed_in]
@@ -107,9 +114,15 @@ class Progress:
             for one in submissions
         }
         self.marks = {}
-        with suppress(OSError, ValueError):  # a torn last line is graded anew
-            for line in self._path.read_text(encoding="utf-8").splitlines():
-                self._take(json.loads(line))
+        for line in self._lines_kept():
+            with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                self._take(json.loads(line))  # a torn or foreign line is graded anew
+
+    def _lines_kept(self):
+        try:
+            return self._path.read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError):
+            return []
 
     def _take(self, record):
         student, fingerprint = record["student"], record.pop("key")
@@ -140,7 +153,9 @@ class Progress:
 
 
 def remark(text):
-    print(text, file=sys.stderr)
+    """A line on stderr. Names of files stand in it, whose control characters are written out."""
+    shown = "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
+    print(shown, file=sys.stderr)
 
 
 def _run(executor, jobs, done):
@@ -171,16 +186,33 @@ def _marks_of(future, student):
         return failed(student, error)
 
 
-def _whole(name, value, unit):
-    return int(number(name, value, unit, least=1, whole=True, single=True))
+def _whole(name, value, unit, most):
+    value = int(number(name, value, unit, least=1, whole=True, single=True))
+    if value > most:
+        raise ValueError(f"{name} must be at most {most:,} {unit}; got {value:,}")
+    return value
+
+
+def processors():
+    """How many sandboxes can have a processor each: those that this process may use, and no more
+    than its container is given the time of."""
+    quota = cpu_quota()
+    return max(1, min(len(free_processors()), int(quota) if quota else MOST_AT_ONCE))
 
 
 def _remark_on_files_passed_over(folder):
     names = passed_over(folder)
     if names:
         more = " ..." if len(names) > PASSED_OVER else ""
-        shown = ", ".join(names[:PASSED_OVER])
-        remark(f"passed over, as they are no .ipynb: {shown}{more}")
+        remark(f"passed over, as they are no .ipynb: {', '.join(names[:PASSED_OVER])}{more}")
+
+
+def _remark_on_names(handed_in, listed):
+    """Say who handed in and is not on the list: perhaps one student under two names."""
+    unknown = [one.student for one in handed_in if one.student not in listed]
+    if unknown:
+        more = " ..." if len(unknown) > PASSED_OVER else ""
+        remark(f"not in --students: {', '.join(unknown[:PASSED_OVER])}{more}")
 
 
 def _check_out(out, submissions):

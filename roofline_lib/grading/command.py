@@ -2,10 +2,11 @@
 student out."""
 
 import argparse
-import os
+import signal
+import threading
 from pathlib import Path
 
-from roofline_lib.grading.batch import grade, remark
+from roofline_lib.grading.batch import grade, processors, remark
 from roofline_lib.grading.sandbox import Broken, NoSandbox
 
 EXITS = """exit codes: 0 every notebook graded, or not there or not readable, as its row says; 1 the
@@ -17,11 +18,14 @@ goes on where it stopped"""
 def main(argv=None):
     """Parse the command line, grade, and give the exit code."""
     args = _parser().parse_args(argv)
+    _end_like_an_interrupt()
     try:
         rows = grade(**vars(args))
     except NoSandbox as error:
         return _fail(error, 3)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else error, 2)
+    except ValueError as error:
         return _fail(error, 2)
     except Broken:
         return _fail(
@@ -33,6 +37,14 @@ def main(argv=None):
         return _fail("interrupted; the same command goes on from here", 130)
     failed = sum(row.status == "error" for row in rows)
     return _fail(f"{failed} of {len(rows)} rows failed; run again", 1) if failed else 0
+
+
+def _end_like_an_interrupt():
+    """A terminal that closes or a system that shuts down ends the command as Ctrl-C does: with what
+    is done written down and nothing left in the temporary folder."""
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name) and threading.current_thread() is threading.main_thread():
+            signal.signal(getattr(signal, name), signal.default_int_handler)
 
 
 def _parser():
@@ -77,9 +89,8 @@ def _parser():
     parser.add_argument(
         "--workers",
         type=_at_least_one,
-        default=os.cpu_count(),
         metavar="N",
-        help="submissions at a time (%(default)s)",
+        help=f"submissions at a time ({processors()}, a processor each)",
     )
     parser.add_argument(
         "--dask", metavar="ADDRESS", help="use the workers of this Dask cluster instead"
@@ -99,5 +110,5 @@ def _at_least_one(text):
 
 
 def _fail(text, code):
-    remark(text)
+    remark(str(text))
     return code

@@ -14,10 +14,11 @@ from roofline_lib.grading.inside.protocol import (
     read_answer,
     read_facts,
 )
-from roofline_lib.grading.sandbox import Broken, NoNotebook, NoSandbox, StudentSandbox
+from roofline_lib.grading.sandbox import Broken, NoNotebook, NoSandbox, StudentSandbox, a_processor
 
 # words for how an outcome came about that need no note in the CSV
 _ORDINARY = ("right", "wrong", "not answered")
+_NO_FUNCTION = "no function"
 _NO_FACTS = Facts(skipped=None, untouched=False, defined=True, kind="", error="")
 _ENDED = {
     Ended.OUT_OF_TIME: "It ran out of time",
@@ -83,24 +84,25 @@ def grade_one(submission, lesson, drawn, seconds, draft=False):
     student = submission.student
     if submission.status:
         return Marks(student, submission.status, submission.note)
-    outcomes, sandboxes = {}, _Sandboxes(submission.data, draft)
+    outcomes = {}
     try:
-        for question in lesson.marked:
-            ask = _Asking(sandboxes, question, drawn[question.name], lesson.prelude, seconds)
-            outcomes[question.name] = ask.outcome()
+        with a_processor() as processor, _Sandboxes(submission.data, draft, processor) as sandboxes:
+            for question in lesson.marked:
+                ask = _Asking(sandboxes, question, drawn[question.name], lesson.prelude, seconds)
+                outcomes[question.name] = ask.outcome()
     except NoNotebook as error:
         return Marks(student, "unreadable", str(error))
     except NoSandbox:  # a fault of the machine, and so of no row
         raise
     except Exception as error:  # whatever it is, it is this student's row and nobody else's
         return failed(student, error)
-    finally:
-        sandboxes.close()
     words = [
         f"{name}: {outcome.word}"
         for name, outcome in outcomes.items()
         if outcome.word not in _ORDINARY
     ]
+    if outcomes and all(outcome.word == _NO_FUNCTION for outcome in outcomes.values()):
+        words = ["it has no function of this lesson: the notebook of another one?"]
     note = "; ".join(filter(None, [submission.note, *words]))
     return Marks(student, "draft" if draft else "graded", note, outcomes)
 
@@ -114,13 +116,14 @@ class _Sandboxes:
     """The running sandboxes of one submission: one for each set of names that its questions put out
     of reach. One that a question has stopped is started again for the next."""
 
-    def __init__(self, data, draft):
-        self._data, self._draft, self._running = data, draft, {}
+    def __init__(self, data, draft, processor):
+        self._data, self._running = data, {}
+        self._options = {"draft": draft, "processor": processor}
 
     def answer(self, without, task):
         """The Reply to a task."""
         if without not in self._running:
-            self._running[without] = StudentSandbox(self._data, without=without, draft=self._draft)
+            self._running[without] = StudentSandbox(self._data, without=without, **self._options)
         sandbox = self._running[without]
         try:
             reply = sandbox.answer(task)
@@ -130,7 +133,10 @@ class _Sandboxes:
             self._running.pop(without).close()
         return reply
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         for sandbox in self._running.values():
             sandbox.close()
 
@@ -150,7 +156,7 @@ class _Asking:
         function in the whole notebook. Both tries together have the time of one."""
         begun, wall = time.monotonic(), 2 * self.seconds + 3
         first = self._try(whole=False, wall=wall)
-        if first.word != "error":
+        if first.word not in ("error", _NO_FUNCTION):
             return first
         left = wall - (time.monotonic() - begun)
         second = self._try(whole=True, wall=max(1, left))
@@ -200,7 +206,8 @@ def _not_defined(question, facts):
     if facts.skipped:
         cells = "; ".join(f"cell {number} ({why})" for number, why in facts.skipped.items())
         unread = f" Not read as Python: {cells}."[:400]
-    return Outcome(False, "error", f"{said[:200]}{why}.{unread}")
+    word = "error" if facts.kind or facts.error or facts.skipped else _NO_FUNCTION
+    return Outcome(False, word, f"{said[:200]}{why}.{unread}")
 
 
 def _ended_early(question, drawn, ended, given):

@@ -2,7 +2,10 @@
 
 import csv
 import html
+import io
 import os
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -17,7 +20,8 @@ STYLE = (
     "td{padding:.3em 1em .3em 0;vertical-align:top}"
     "td:nth-child(2){white-space:nowrap}td:last-child{overflow-wrap:anywhere}</style>"
 )
-FORMULA = "=+-@\t\r"  # what a spreadsheet would take for the beginning of one
+# what a spreadsheet would take for the beginning of one, also as wide characters
+FORMULA = re.compile(r"(^\s*|[;,|]\s*)([=+\-@\uff1d\uff0b\uff0d\uff20]|\\t|\\r|\\n)")
 LONGEST_PAGE_NAME = 250  # bytes of a student's name; a file's may have 255
 
 
@@ -72,36 +76,64 @@ def pages_of(out):
 
 def write(out, marks, questions, by_hand, lesson):
     """The CSV, and a page for each student in `<out>_feedback/`; gives the rows. Pages of an
-    earlier run that nobody of this one has are removed."""
+    earlier run that nobody of this one has are removed.
+
+    Each file is there whole or as it was before. OSError names one that could not be written; the
+    CSV comes first.
+    """
     rows = [row_of(one, questions, by_hand) for one in marks]
-    write_pages(pages_of(out), marks, rows, questions, by_hand or {}, lesson)
     write_csv(out, rows, [question.name for question in counted(questions, by_hand)])
+    write_pages(pages_of(out), marks, rows, questions, by_hand or {}, lesson)
     return rows
+
+
+def replace(path, text):
+    """Put a text in the place of a file at once: what stood there stays whole until it is written,
+    also where the disk is full. OSError names the file."""
+    new = path.with_name(".roofline-grade.new")
+    try:
+        with new.open("w", newline="", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    except OSError as error:
+        with suppress(OSError):
+            new.unlink()
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def write_csv(out, rows, names):
     """The table of marks, with a column for each question of `names`."""
-    with out.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["student", "score", "max_score", *names, "status", "note"])
-        for row in rows:
-            cells = ["" if got is None else f"{got:g}" for got in row.points.values()]
-            # a spreadsheet would take it for a formula
-            student = f"'{row.student}" if row.student[0] in FORMULA else row.student
-            texts = [student, f"{row.score:g}", f"{row.max_score:g}", *cells, row.status, row.note]
-            # the csv module would leave a carriage return bare
-            table.writerow([text.replace("\r", "\\r") for text in texts])
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["student", "score", "max_score", *names, "status", "note"])
+    for row in rows:
+        cells = ["" if got is None else f"{got:g}" for got in row.points.values()]
+        numbers = [f"{row.score:g}", f"{row.max_score:g}", *cells]
+        table.writerow([plain(row.student), *numbers, row.status, plain(row.note)])
+    replace(out, text.getvalue().encode("utf-8", "backslashreplace").decode())
+
+
+def plain(text):
+    """A text that no spreadsheet takes for a formula, at its beginning or behind what some take for
+    the end of a cell, and in which line breaks and other controls are written out."""
+    shown = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return FORMULA.sub(r"\1'\2", shown)
 
 
 def write_pages(folder, marks, rows, questions, by_hand, lesson):
-    """A page for each student; those of an earlier run are removed first."""
-    for path in folder.glob("*.html"):
-        if not path.is_symlink() and path.is_file() and path.read_bytes().startswith(HEAD.encode()):
-            path.unlink()
+    """A page for each student; those of an earlier run that are left over are removed."""
+    names = set()
     for one, row in zip(marks, rows, strict=True):
+        name = _page_name(row.student)
         page = _page(one, row, questions, by_hand, lesson)
-        path = folder / _page_name(row.student)
-        path.write_text(page, encoding="utf-8", errors="replace")
+        replace(folder / name, page.encode("utf-8", "replace").decode())
+        names.add(name)
+    for path in folder.glob("*.html"):
+        is_left_over = path.name not in names and not path.is_symlink() and path.is_file()
+        if is_left_over and path.read_bytes().startswith(HEAD.encode()):
+            path.unlink()
 
 
 def _page_name(student):

@@ -44,7 +44,7 @@ def read_hand_marks(path, students, open_questions):
             f"{path}, line 1: needs the header {','.join(HEADER)}, with commas; "
             f"got {','.join(columns)[:100]!r}"
         )
-    for row in table:
+    for row in _rows_of(table, path):
         where = f"{path}, line {table.line_num} ({','.join(HEADER)})"
         student, question = one_spelling(row["student"] or ""), row["question"]
         if student not in students:
@@ -64,6 +64,13 @@ def read_hand_marks(path, students, open_questions):
             raise ValueError(f"{where}: a second mark for {student}, {question}")
         marks[student, question] = mark
     return marks
+
+
+def _rows_of(table, path):
+    try:
+        yield from table
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {table.line_num + 1}: {error}") from None
 
 
 def _mark(text, most, where):

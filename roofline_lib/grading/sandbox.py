@@ -26,6 +26,11 @@ from pathlib import Path
 
 import numpy
 
+try:
+    import fcntl
+except ImportError:  # Windows, which has the unsafe draft only
+    fcntl = None  # type: ignore[assignment]
+
 import roofline_lib
 from roofline_lib.grading.inside.protocol import (
     WHOLE_NOTEBOOK,
@@ -40,6 +45,7 @@ from roofline_lib.grading.inside.syscalls import KINDS
 
 LINE = 8 << 20  # bytes of one reply, at most
 _USERS = 1_900_000_000  # from here on, user numbers that nobody has
+_OWN_PREFIX, _ALIVE = "roofline-grade-", "alive"  # folders of ours, and the sign in each
 PATIENCE = 30  # seconds for the sandbox itself, besides what a question may take
 _OWN = Path(roofline_lib.__file__).resolve().parent
 _PACKAGES = Path(numpy.__file__).resolve().parents[1]
@@ -139,10 +145,13 @@ class Sandbox:
     """A running sandbox that has been handed one notebook; use it in a `with`.
 
     `library` is the folder of the roofline_lib in it, `program` what it runs: `serve_notebook` or
-    `serve_key`. With `draft` it is no sandbox at all, but the same program run as you.
+    `serve_key`. With `draft` it is no sandbox at all, but the same program run as you. It runs on
+    one `processor`, where one is given.
     """
 
-    def __init__(self, data, library, program, *, draft=False, stderr=subprocess.DEVNULL):
+    def __init__(
+        self, data, library, program, *, draft=False, stderr=subprocess.DEVNULL, processor=None
+    ):
         uid = 0 if draft else _USERS + threading.get_native_id() % 100_000
         if draft:
             places = Places(str(_INSIDE.parent), str(library.parent), str(_PACKAGES))
@@ -158,7 +167,7 @@ class Sandbox:
             env=_environment(draft),
         )
         try:
-            self._send(to_line(Start(len(data), uid)) + data)
+            self._send(to_line(Start(len(data), uid, processor)) + data)
         except BaseException:
             self.close()
             raise
@@ -205,12 +214,40 @@ class Sandbox:
         self.close()
 
 
+def free_processors():
+    """The numbers of the processors that this process may use; those that `a_processor` has given
+    away among them."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+@contextmanager
+def a_processor():
+    """The number of a processor that nobody else in this process has meanwhile, so that a
+    neighbour's threads take no time from it; None where all are taken."""
+    with _LOCK:
+        free = [one for one in free_processors() if one not in _TAKEN]
+        mine = free[0] if free else None
+        _TAKEN.add(mine)
+    try:
+        yield mine
+    finally:
+        with _LOCK:
+            _TAKEN.discard(mine)
+
+
+_LOCK = threading.Lock()
+_TAKEN: set[int | None] = set()
+
+
 class StudentSandbox(Sandbox):
     """A sandbox in which a submission's notebook answers tasks, with the names `without` of
     roofline_lib out of reach. NoNotebook where it was handed something else."""
 
-    def __init__(self, data, *, without=(), draft=False):
-        super().__init__(data, library_copy(tuple(without)), serve_notebook, draft=draft)
+    def __init__(self, data, *, without=(), draft=False, processor=None):
+        library = library_copy(tuple(without))
+        super().__init__(data, library, serve_notebook, draft=draft, processor=processor)
         try:
             hello = self.hear(Ready, Unreadable)
             if isinstance(hello, Unreadable):
@@ -281,6 +318,8 @@ def wrap(user, library):
         *(word for folder in folders for word in ("--perms", "0755", "--dir", folder)),
         *(word for path, how in binds.items() for word in (*how, path)),
         *("--perms", "1777", "--size", str(16 << 20), "--tmpfs", "/tmp"),
+        # the locks of multiprocessing stand here; a page each
+        *("--perms", "1777", "--size", str(1 << 20), "--tmpfs", "/dev/shm"),
         *("--remount-ro", "/", "--chdir", "/tmp"),
         *("--setenv", "LD_LIBRARY_PATH", "/python/lib"),
         *(program, "-I", "-S", "-B"),
@@ -391,14 +430,37 @@ def _kept_out(folder, names):
     return {"course", "grading", "__main__.py", "__pycache__"} & set(names)
 
 
+def _own_folder():
+    """A new folder that goes with this process: at its end or, where it was killed, at the next
+    run's beginning. A lock that only a living process holds tells the two apart."""
+    folder = tempfile.mkdtemp(prefix=_OWN_PREFIX)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.chmod(folder, 0o755)
+    if fcntl:
+        sign = os.open(f"{folder}/{_ALIVE}", os.O_CREAT | os.O_RDWR, 0o600)
+        fcntl.flock(sign, fcntl.LOCK_EX)
+        sweep(Path(tempfile.gettempdir()))
+    return folder
+
+
+def sweep(temporary):
+    """Remove what runs that were killed have left in the temporary folder."""
+    for left in temporary.glob(f"{_OWN_PREFIX}*/{_ALIVE}"):
+        with suppress(OSError):  # somebody else's, or in use
+            sign = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(sign, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left.parent, ignore_errors=True)
+            finally:
+                os.close(sign)
+
+
 @cache
 def library_copy(without):
     """The folder of a roofline_lib that lacks its questions' topics, this grader, and the code of
     the functions, classes, modules and packages that `without` names; ValueError for a name that is
     none."""
-    folder = tempfile.mkdtemp(prefix="roofline-grade-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    os.chmod(folder, 0o755)
+    folder = _own_folder()
     package = Path(folder) / "roofline_lib"
     shutil.copytree(_OWN, package, ignore=_kept_out)
     names = set()

@@ -65,8 +65,16 @@ def solution(lesson, folders):
         for path in sorted((folder / lesson).glob("*.ipynb"))
     }
     main = f"{lesson}.ipynb"
-    books = [
-        json.loads(files[name].read_text(encoding="utf-8"))
-        for name in sorted(files, key=lambda name: (name != main, name))
-    ]
+    books = [_book(files[name]) for name in sorted(files, key=lambda name: (name != main, name))]
     return {**books[0], "cells": [cell for book in books for cell in book["cells"]]}
+
+
+def _book(path):
+    """A notebook's JSON; a ValueError that names a file which holds none."""
+    try:
+        book = json.loads(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no notebook: {error}") from None
+    if not isinstance(book, dict) or not isinstance(book.get("cells"), list):
+        raise ValueError(f"{path} is no notebook: it has no list of cells")
+    return book

@@ -4,6 +4,7 @@ import os
 import stat
 from dataclasses import dataclass
 
+from roofline_lib.grading.platforms import read_names
 from roofline_lib.grading.roster import one_spelling
 
 LARGEST = 32 << 20  # bytes of a notebook
@@ -29,31 +30,56 @@ def passed_over(folder):
     )
 
 
+@dataclass(frozen=True)
+class _Trace:
+    """One file or folder of a class's folder."""
+
+    name: str
+    stem: str  # in one spelling, without .ipynb
+    path: str
+    kind: str  # "file", "folder" or "link"
+
+
 def collect(folder, lesson, roster=()):
-    """A Submission for everybody of whom there is a trace: `<student>.ipynb`, `<student>/`, or a
-    name on the roster; sorted by name."""
+    """A Submission for everybody of whom there is a trace: `<student>.ipynb`, `<student>/`, a name
+    as a learning platform makes it (see platforms.py), or a name on the roster; sorted by name."""
     wanted = "<student>.ipynb or <student>/<anything>.ipynb"
     if not os.path.isdir(folder):
         raise ValueError(f"{folder} is no folder; needs one with {wanted}")
-    files, folders, links = {}, {}, {}
-    for entry in sorted(_entries(folder), key=lambda entry: entry.name):
-        student = one_spelling(entry.name)
-        if entry.is_dir(follow_symlinks=False):
-            kind = folders
-        elif _is_notebook(entry):
-            kind, student = files, student[: -len(".ipynb")]
-        elif entry.is_symlink():
-            kind = links
-        else:
-            continue
-        # two spellings of one name are two students
-        kind[entry.name if student in kind else student] = entry.path
-    if not files and not folders and not links:
+    traces = sorted(filter(None, map(_trace, _entries(folder))), key=lambda trace: trace.name)
+    if not traces:
         raise ValueError(f"{folder} holds no notebook; needs {wanted}")
+    students = _by_student(traces)
     return [
-        _collect_one(student, files.get(student), folders.get(student), student in links, lesson)
-        for student in sorted({*files, *folders, *links, *roster})
+        _collect_one(student, students.get(student, []), lesson)
+        for student in sorted({*students, *roster})
     ]
+
+
+def _trace(entry):
+    stem = one_spelling(entry.name)
+    if entry.is_dir(follow_symlinks=False):
+        return _Trace(entry.name, stem, entry.path, "folder")
+    if _is_notebook(entry):
+        return _Trace(entry.name, stem[: -len(".ipynb")], entry.path, "file")
+    return _Trace(entry.name, stem, entry.path, "link") if entry.is_symlink() else None
+
+
+def _by_student(traces):
+    """{student: the traces of that student, the one that counts first}."""
+    platform, said = read_names(trace.stem for trace in traces)
+    found = {}
+    if platform:
+        for trace in sorted(traces, key=lambda one: said[one.stem].when, reverse=True):
+            found.setdefault(said[trace.stem].student, []).append(trace)
+        return found
+    for trace in sorted(traces, key=lambda one: ("file", "folder", "link").index(one.kind)):
+        student = trace.stem
+        # two spellings of one name are two students
+        while any(other.kind == trace.kind for other in found.get(student, ())):
+            student = trace.name if student == trace.stem else f"{student} (again)"
+        found.setdefault(student, []).append(trace)
+    return found
 
 
 def _entries(folder):
@@ -69,26 +95,40 @@ def _is_notebook(entry):
     return entry.name.lower().endswith(".ipynb")
 
 
-def _collect_one(student, file, folder, is_link, lesson):
-    """One student's Submission, from the notebook of that name or else the folder."""
+def _collect_one(student, traces, lesson):
+    """One student's Submission, from the first of these traces that holds a notebook."""
     try:
-        if file:
-            note = f"took {os.path.basename(file)}, not the folder of that name" if folder else ""
-        elif folder and (notebooks := _notebooks_in(folder)):
-            main = f"{lesson}.ipynb"
-            chosen = main if main in notebooks else notebooks[0]
-            file = os.path.join(folder, chosen)
-            note = f"{len(notebooks)} notebooks: took {chosen}" if len(notebooks) > 1 else ""
-        elif is_link:
-            return Submission(student, b"", "unreadable", "a symbolic link")
-        else:
+        notebooks = [one for trace in traces for one in _notebooks_of(trace, lesson)]
+        if not notebooks:
+            folder = next((trace.path for trace in traces if trace.kind == "folder"), None)
+            if not folder and traces:
+                return Submission(student, b"", "unreadable", "a symbolic link")
             return Submission(student, b"", "missing", _why_missing(folder))
-        data = _read(file)
+        data = _read(notebooks[0])
     except OSError as error:
         return Submission(student, b"", "unreadable", error.strerror or "not to be read")
     if not data.strip():
         return Submission(student, b"", "empty", "an empty file")
-    return Submission(student, data, "", note)
+    return Submission(student, data, "", _which_was_taken(traces, notebooks))
+
+
+def _notebooks_of(trace, lesson):
+    """The paths of the notebooks in a trace, the lesson's own first."""
+    if trace.kind == "folder":
+        names = sorted(
+            _notebooks_in(trace.path), key=lambda name: (name != f"{lesson}.ipynb", name)
+        )
+        return [os.path.join(trace.path, name) for name in names]
+    return [trace.path] if trace.kind == "file" else []
+
+
+def _which_was_taken(traces, notebooks):
+    taken = os.path.basename(notebooks[0])
+    if len(traces) == 1:
+        return f"{len(notebooks)} notebooks: took {taken}" if len(notebooks) > 1 else ""
+    if [trace.kind for trace in traces] == ["file", "folder"]:
+        return f"took {taken}, not the folder of that name"
+    return f"handed in {len(traces)} times: took {traces[0].name}"
 
 
 def _notebooks_in(folder):

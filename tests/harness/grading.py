@@ -52,3 +52,13 @@ def grade(*arguments, **options):
 def rows(path):
     with path.open(newline="", encoding="utf-8") as file:
         return {row["student"]: row for row in csv.DictReader(file)}
+
+
+def write_class(folder):
+    """A class of four: all right, nothing done, one function right, an empty file."""
+    book = read("exercises", FIRST)
+    half = json.loads(json.dumps(book))
+    for cell in half["cells"]:
+        if cell["id"] == "product_flops":
+            cell["source"] = "def product_flops(m, n, k):\n    return 2 * m * n * k"
+    return write(folder, ada=read("solutions", FIRST), bob=book, cy=half, dan="")

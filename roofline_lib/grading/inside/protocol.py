@@ -7,8 +7,10 @@ student's code ran, so they may be anything: `read_facts` and `read_answer` take
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from numbers import Complex, Real
 
 DEEPEST = 16  # lists in lists in a student's line, at most; a value goes 9 deep (json_value)
 WHOLE_NOTEBOOK = 3  # times the CPU seconds, where the whole notebook is executed
@@ -20,6 +22,7 @@ class Start:
 
     size: int
     uid: int  # the user to run as; 0 in an unsafe draft, which runs as whoever started it
+    processor: int | None  # the only one to run on, where one is given
 
 
 @dataclass(frozen=True)
@@ -176,18 +179,21 @@ def _text(value):
 
 
 def json_value(value, depth=0):
-    """A returned value as JSON has it. What is neither a number, a text nor a list of them becomes
-    {"odd": its type}; `...` becomes None."""
+    """A returned value as JSON has it: a number, a text, or a list of them, which any sequence will
+    do for (a tuple, an array, a deque). What is none of these becomes {"odd": its type}; `...`
+    becomes None."""
     if value is ...:
         return None
-    if hasattr(value, "tolist") and type(value).__module__.partition(".")[0] == "numpy":
+    if hasattr(type(value), "tolist"):  # arrays, memoryviews, columns of a table
         value = value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        value = list(value)
     if value is None or isinstance(value, bool | str):
         return value
-    if isinstance(value, complex):
-        return value.real if value.imag == 0 else {"odd": "complex"}
+    if isinstance(value, Complex) and not isinstance(value, Real):
+        return float(value.real) if value.imag == 0 else {"odd": "complex"}
     if isinstance(value, int):
         return int(value)
-    if isinstance(value, list | tuple) and depth < 8:
+    if isinstance(value, list) and depth < 8:
         return [json_value(item, depth + 1) for item in value]
     return float(value) if hasattr(type(value), "__float__") else {"odd": type(value).__name__[:60]}

@@ -45,7 +45,7 @@ class Statement(NamedTuple):
     cell: int
     reads: set  # names that it looks up
     binds: set  # names that it gives an object, or takes away
-    changes: set  # names whose object it changes in place
+    changes: set  # names whose object it changes in place, or may: see changed_by
 
     @property
     def imports(self):
@@ -80,6 +80,8 @@ def code_cells(data):
             cells = book["cells"]
         else:
             cells = [cell for sheet in book["worksheets"] for cell in sheet["cells"]]
+        if not isinstance(cells, list):
+            raise TypeError("cells that are no list")
         return [
             source_of(cell)
             for cell in cells
@@ -253,9 +255,11 @@ def names_of(code, top=True):
 
 def changed_by(node):
     """Names whose objects a statement changes in place: `table[k] = v`, `table.update(...)`,
-    `fill(table)`."""
+    `fill(table)`; of a definition also those that its decorators and defaults name, which are
+    evaluated where it stands: `@f.register`, `key=table.setdefault("a", 1)`."""
     defines = isinstance(node, DEFINITIONS)
     targets = [inner for inner in ast.walk(node) if is_assigned_part(inner)]
+    targets += names_evaluated_by(node) if defines else []
     for inner in ast.walk(node) if defines else (node,):
         if isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
             call = inner.value
@@ -263,6 +267,16 @@ def changed_by(node):
             if defines or isinstance(call.func, ast.Name):
                 targets += call.args
     return {root_name(target) for target in targets}
+
+
+def names_evaluated_by(definition):
+    """What the decorators and the calls in the defaults of a definition name."""
+    defaults = []
+    if isinstance(definition, FUNCTIONS):
+        given = [*definition.args.defaults, *filter(None, definition.args.kw_defaults)]
+        defaults = [one for value in given for one in ast.walk(value) if isinstance(one, ast.Call)]
+    evaluated = [*definition.decorator_list, *defaults]
+    return [inner for one in evaluated for inner in ast.walk(one) if isinstance(inner, ast.Name)]
 
 
 def is_assigned_part(node):
@@ -281,15 +295,15 @@ def root_name(node):
 def slice_for(name, found, known=()):
     """Of a notebook's statements, the codes of those that the function `name` leans on, in order.
 
-    They end with the last cell that defines the function, so that a name used again further down
-    changes nothing; or, where it needs something that is not `known` and not there yet, with the
-    first cell that has it.
+    They end with the last cell that defines the function or adds to it (`@name.register`), so that
+    a name used again further down changes nothing; or, where it needs something that is not `known`
+    and not there yet, with the first cell that has it.
     """
     statements = [
         Statement(node, code, cell, *names_of(code), changed_by(node)) for node, code, cell in found
     ]
     given = {*known, *dir(builtins)}
-    defining = [statement.cell for statement in statements if name in statement.binds]
+    defining = [one.cell for one in statements if name in one.binds or adds_to(name, one.node)]
     end = max(defining, default=math.inf)
     while True:
         taken, needed = closure(name, [one for one in statements if one.cell <= end])
@@ -298,6 +312,13 @@ def slice_for(name, found, known=()):
         if not later:
             return [statement.code for statement in taken]
         end = min(later)
+
+
+def adds_to(name, node):
+    """Whether a statement is a definition that a method of `name` decorates."""
+    decorators = node.decorator_list if isinstance(node, DEFINITIONS) else []
+    called = [one.func if isinstance(one, ast.Call) else one for one in decorators]
+    return any(isinstance(one, ast.Attribute) and root_name(one) == name for one in called)
 
 
 def closure(name, statements):

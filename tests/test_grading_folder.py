@@ -1,0 +1,275 @@
+"""A folder handed in and what is written of it, whatever the names, the lists and the disk."""
+
+import csv
+import errno
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from harness.grading import FIRST, LESSONS, grade, read, rows, write, write_class
+
+from roofline_lib import grading
+from roofline_lib.grading import batch, report, roster, sandbox
+from roofline_lib.grading.judging import Marks
+from roofline_lib.grading.solutions import solution, solution_folders
+from roofline_lib.grading.submissions import LARGEST, Submission, collect, passed_over
+
+
+@pytest.fixture(scope="module")
+def class_folder(tmp_path_factory):
+    return write_class(tmp_path_factory.mktemp("class"))
+
+
+def test_collect_odd_names_and_a_folder_that_cannot_be_read(tmp_path, monkeypatch):
+    write(tmp_path, **{"Zoe\u0308": "{}"})
+    (tmp_path / "nina.IPYNB").write_text("{}")
+    (tmp_path / "mia.py").touch()
+    (tmp_path / "__MACOSX").mkdir()
+    (tmp_path / "shut").mkdir()
+    scandir = os.scandir
+
+    def guarded(path):
+        if str(path).endswith("shut"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    found = {s.student: s.status for s in collect(tmp_path, FIRST, {"Zo\xeb"})}
+    assert found == {"Zo\xeb": "", "nina": "", "shut": "unreadable"}
+    assert passed_over(tmp_path) == ["mia.py"]
+
+
+@pytest.mark.parametrize("first", "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+def test_no_name_is_a_formula(tmp_path, first):
+    report.write(tmp_path / "m.csv", [Marks(f"{first}1", "empty")], [], None, FIRST)
+    with (tmp_path / "m.csv").open(newline="", encoding="utf-8") as file:
+        shown = first if first.isprintable() else repr(first)[1:-1]
+        assert list(csv.reader(file))[1][0] == f"'{shown}1"
+
+
+def test_collect(tmp_path):
+    write(tmp_path, ada="{}", zoe="{}")
+    write(tmp_path / "bob", b="{}", a="{}")
+    write(tmp_path / "cy", x="{}", **{FIRST: "[]"})
+    write(tmp_path / "ada", y="[]")
+    (tmp_path / ".DS_Store").write_text("x")
+    (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / "huge.ipynb").touch()
+    os.truncate(tmp_path / "huge.ipynb", LARGEST + 1)
+    found = {s.student: s for s in collect(tmp_path, FIRST, {"dan", "ada"})}
+    assert list(found) == ["ada", "bob", "cy", "dan", "huge", "zoe"]
+    assert (found["ada"].data, found["bob"].note, found["cy"].data) == (
+        b"{}",
+        "2 notebooks: took a.ipynb",
+        b"[]",
+    )
+    assert (found["dan"].status, found["huge"].status) == ("missing", "unreadable")
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("a;=1+1", "a;'=1+1"),
+        ("a, @SUM(1)", "a, '@SUM(1)"),
+        ("  =1", "  '=1"),
+        ("a\x1b[2J", "a\\x1b[2J"),
+        ("a\u202eb", "a\\u202eb"),
+        ("Anne-Marie O'Neill", "Anne-Marie O'Neill"),
+        ("1 + 1 = 2; right", "1 + 1 = 2; right"),
+    ],
+)
+def test_texts_are_safe_in_a_spreadsheet_and_a_terminal(name, safe, capsys):
+    assert report.plain(name) == safe
+    batch.remark(name)
+    assert "\x1b" not in capsys.readouterr().err
+
+
+CANVAS = ["doejane_101_9001_01.ipynb", "roejo_LATE_102_9002_01.ipynb", "li_103_9003_01-1.ipynb"]
+MOODLE = ["Jane Doe_11_assignsubmission_file_01.ipynb", "Jo Roe_12_assignsubmission_file_01.ipynb"]
+BLACKBOARD = [
+    "Week 1_jdoe_attempt_2026-11-29-09-15-00_01.ipynb",
+    "Week 1_jroe_attempt_2026-11-30-09-15-00_01.ipynb",
+]
+BRIGHTSPACE = [
+    "101-9 - Jane Doe - Nov 30, 2026 915 AM - 01.ipynb",
+    "102-9 - Jo Roe - Nov 30, 2026 1215 PM - 01.ipynb",
+]
+
+
+@pytest.mark.parametrize(
+    ("names", "students"),
+    [
+        (CANVAS, ["doejane", "li", "roejo"]),
+        (MOODLE, ["Jane Doe", "Jo Roe"]),
+        (BLACKBOARD, ["jdoe", "jroe"]),
+        (BRIGHTSPACE, ["Jane Doe", "Jo Roe"]),
+    ],
+    ids=["Canvas", "Moodle", "Blackboard", "Brightspace"],
+)
+def test_what_learning_platforms_pack(names, students, tmp_path):
+    for name in names:
+        (tmp_path / name).write_text(name)
+    found = collect(tmp_path, FIRST)
+    assert [one.student for one in found] == students
+    assert {one.data.decode() for one in found} == set(names)
+    # a name of another shape, and all are taken as they stand
+    (tmp_path / "zoe.ipynb").write_text("x")
+    assert len(collect(tmp_path, FIRST)) == len(names) + 1
+    assert "zoe" in {one.student for one in collect(tmp_path, FIRST)}
+
+
+def test_folders_that_a_platform_packs(tmp_path):
+    for name in ("Jane Doe_11_assignsubmission_file_", "Jo Roe_12_assignsubmission_file_"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.ipynb").write_text(name)
+    assert [one.student for one in collect(tmp_path, FIRST)] == ["Jane Doe", "Jo Roe"]
+
+
+def test_two_students_of_one_name_are_told_apart_by_the_platforms_number(tmp_path):
+    for number in (11, 12):
+        (tmp_path / f"Jo Roe_{number}_assignsubmission_file_01.ipynb").write_text(str(number))
+    found = {one.student: one.data for one in collect(tmp_path, FIRST)}
+    assert found == {"Jo Roe 11": b"11", "Jo Roe 12": b"12"}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("W_jo_attempt_2026-11-09-10-00-00_x.ipynb", "W_jo_attempt_2026-11-30-09-00-00_x.ipynb"),
+        ("1-9 - Jo - Nov 9, 2026 1015 PM - x.ipynb", "1-9 - Jo - Nov 30, 2026 915 AM - x.ipynb"),
+        ("1-9 - Jo - Nov 30, 2026 1115 AM - x.ipynb", "1-9 - Jo - Nov 30, 2026 115 PM - x.ipynb"),
+    ],
+)
+def test_of_several_attempts_the_last_counts_and_is_named(earlier, later, tmp_path):
+    for name in (earlier, later):
+        (tmp_path / name).write_text(name)
+    (jo,) = collect(tmp_path, FIRST)
+    assert jo.data.decode() == later and jo.note == f"handed in 2 times: took {later}"
+
+
+def test_nobodys_notebook_is_dropped(tmp_path):
+    """Two spellings of one name, with extensions that could be taken for one another."""
+    names = ["\u00e9.ipynb", "e\u0301.ipynb", "e\u0301.ipynb.ipynb", "\u00e9.IPYNB"]
+    for name in names:
+        (tmp_path / name).write_text(name)
+    found = collect(tmp_path, FIRST)
+    assert sorted(one.data.decode() for one in found) == sorted(names)
+    assert len({one.student for one in found}) == len(names)
+
+
+def test_who_is_not_on_the_list_is_named(class_folder, tmp_path):
+    (tmp_path / "students.txt").write_text("ada\nbob\n", encoding="utf-8")
+    said = grade(
+        FIRST, class_folder, "--out", tmp_path / "m.csv", "--students", tmp_path / "students.txt"
+    )
+    assert "not in --students: cy, dan" in said.stderr
+    missing = grade(FIRST, class_folder, "--out", tmp_path / "m.csv", "--students", tmp_path / "no")
+    assert (
+        missing.returncode == 2
+        and missing.stderr == f"{tmp_path / 'no'}: No such file or directory\n"
+    )
+
+
+def test_the_notebook_of_another_lesson_is_told(class_folder, tmp_path):
+    folder = write(tmp_path / "in", ada=read("exercises", LESSONS[1]))
+    (row,) = grading.grade(FIRST, folder, out=tmp_path / "m.csv")
+    assert row.score == 0 and "the notebook of another one?" in row.note
+    (row,) = grading.grade(
+        FIRST, write(tmp_path / "own", bob=read("exercises", FIRST)), out=tmp_path / "m.csv"
+    )
+    assert row.note == ""
+
+
+# What is written
+
+
+def marked(student):
+    return Marks(student, "graded")
+
+
+def test_a_full_disk_costs_no_older_file(tmp_path, monkeypatch):
+    out = tmp_path / "m.csv"
+    report.write(out, [marked("ada")], [], None, FIRST)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=re.escape(str(out))):
+        report.write(out, [marked("ada"), marked("bob")], [], None, FIRST)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()} == before
+
+
+def test_a_page_that_cannot_be_written_costs_no_marks(tmp_path):
+    out = tmp_path / "m.csv"
+    (report.pages_of(out) / "bob.html").mkdir()
+    with pytest.raises(OSError, match="bob.html"):
+        report.write(out, [marked("ada"), marked("bob"), marked("cy")], [], None, FIRST)
+    assert list(rows(out)) == ["ada", "bob", "cy"]
+
+
+@pytest.mark.parametrize("line", ["[]", "3", "null", "{", '{"student": "ada"}', "[" * 100_000])
+def test_a_foreign_line_among_marks_of_an_interrupted_run_is_passed_over(line, tmp_path):
+    (tmp_path / "m.csv.partial").write_text(line + "\n")
+    assert batch.Progress(tmp_path / "m.csv", [], [Submission("ada")]).marks == {}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"cells": {}}', "\ufeff3"])
+def test_a_solution_that_is_no_notebook_is_named(text, tmp_path):
+    path = tmp_path / FIRST / "mine.ipynb"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"{re.escape(str(path))} is no notebook"):
+        solution(FIRST, solution_folders(tmp_path))
+
+
+def test_a_long_field_of_a_list_is_one_clear_line(tmp_path):
+    path = tmp_path / "manual.csv"
+    path.write_text(f"student,question,mark\nada,{'x' * 200_000},1\n")
+    with pytest.raises(ValueError, match="line 2: field larger"):
+        roster.read_hand_marks(path, {"ada"}, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("timeout", 10**20), ("workers", 10**6), ("timeout", 0)]
+)
+def test_limits_out_of_range_name_the_argument(name, value, tmp_path):
+    with pytest.raises(ValueError, match=name):
+        grading.grade(FIRST, tmp_path, out=tmp_path / "m.csv", **{name: value})
+
+
+ENDLESS = "def product_flops(m, n, k):\n    while True:\n        pass"
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGKILL"])
+def test_an_end_from_outside_leaves_nothing_behind(name, tmp_path):
+    """A run that is killed leaves its folders, and the next run removes them."""
+    book = {"cells": [{"cell_type": "code", "source": ENDLESS}]}
+    folder, temporary = write(tmp_path / "in", ada=book), tmp_path / "temporary"
+    temporary.mkdir()
+    command = [
+        sys.executable,
+        "-m",
+        "roofline_lib",
+        "grade",
+        FIRST,
+        folder,
+        "--out",
+        tmp_path / "m.csv",
+    ]
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    running = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    while not list(temporary.glob("roofline-grade-*")):
+        assert running.poll() is None
+        time.sleep(0.02)
+    running.send_signal(getattr(signal, name))
+    code = running.wait(60)
+    left = list(temporary.glob("roofline-grade-*"))
+    assert bool(left) == (name == "SIGKILL") and (code == 130 or left)
+    sandbox.sweep(temporary)
+    assert list(temporary.glob("roofline-grade-*")) == []
