@@ -66,7 +66,8 @@ def page_of(notebook: dict, place: Path, pictures: Path) -> dict:
             for output in cell["outputs"]:
                 if is_explorer(output):
                     name = f"{place.stem[:2]}-{cell['id']}"
-                    output["data"]["text/html"] = explorer_figure(output, name, pictures, up)
+                    run = up + browser_address(place)
+                    output["data"]["text/html"] = explorer_figure(output, name, pictures, up, run)
                     del output["data"]["image/png"]
     if place.parts[0] == "solutions":
         page["cells"] = [as_answer(cell) for cell in page["cells"]]
@@ -109,15 +110,17 @@ def is_explorer(output: dict) -> bool:
     return "image/png" in data and "Explorer: " in "".join(data["text/plain"])[:30]
 
 
-def explorer_figure(output: dict, name: str, pictures: Path, up: str) -> str:
+def explorer_figure(output: dict, name: str, pictures: Path, up: str, run: str) -> str:
     """An explorer's still picture with its sentence. `data-scenes` says where the scenes lie with
-    which a script makes it live; without script or scenes the picture stays."""
+    which a script makes it live, `data-run` where the whole of it runs; without script or scenes
+    the picture stays."""
     picture = base64.b64decode("".join(output["data"]["image/png"]))
     (pictures / f"{name}.png").write_bytes(picture)
     width, height = struct.unpack(">II", picture[16:24])
     sentence = " ".join("".join(output["data"]["text/plain"]).split()).partition("Explorer: ")[2]
     return (
-        f'<figure class="explorer" data-scenes="{up}_static/scenes/{name}">'
+        f'<figure class="explorer" data-scenes="{up}_static/scenes/{name}" '
+        f'data-run="{run}">'
         f'<img class="card" src="{up}_static/pictures/{name}.png" width="{width}" '
         f'height="{height}" alt="{escape(sentence)}"><figcaption>{escape(sentence)}</figcaption>'
         "</figure>"
@@ -130,5 +133,7 @@ def front_figure(pictures: Path) -> str:
     for cell in json.loads(source.read_text(encoding="utf-8"))["cells"]:
         for output in cell.get("outputs", []):
             if is_explorer(output):
-                return explorer_figure(output, f"00-{cell['id']}", pictures, "")
+                place = source.relative_to(ROOT)
+                name, run = f"00-{cell['id']}", browser_address(place)
+                return explorer_figure(output, name, pictures, "", run)
     raise ValueError(f"{source.name} stores no explorer's picture for the front page")
