@@ -6,6 +6,7 @@ from types import ModuleType
 _BROUGHT_BY = {
     "jsonschema": "course",
     "jupyterlab": "course",
+    "mistune": "course",
     "threadpoolctl": "course",
     "tqdm": "course",
     "distributed": "grading",

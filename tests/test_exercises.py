@@ -51,13 +51,18 @@ def lesson(request):
     return (request.param, book, names, *run_key(json.dumps(book).encode(), STUDENTS, "tests"))
 
 
-def is_right(function, question, drawn):
-    """Whether a function gets the mark, for one student's inputs."""
+def judged(function, question, drawn):
+    """The Outcome of a function, for one student's inputs."""
     lines = [
         json.dumps({"defined": True, "skipped": {}}),
         *(json.dumps({"value": json_value(function(*json.loads(text)))}) for text in drawn.inputs),
     ]
-    return judge(question, drawn, Reply(lines, Ended.DONE)).right
+    return judge(question, drawn, Reply(lines, Ended.DONE))
+
+
+def is_right(function, question, drawn):
+    """Whether a function gets the mark."""
+    return judged(function, question, drawn).right
 
 
 def test_slips_that_students_make_lose_the_mark(lesson):
@@ -73,6 +78,15 @@ def test_slips_that_students_make_lose_the_mark(lesson):
             assert is_right(names[name], question, drawn)
             unnoticed = [i for i, slip in enumerate(slips) if is_right(slip, question, drawn)]
             assert unnoticed == [], name
+
+
+def test_the_grader_names_the_slip_of_a_wrong_function(lesson):
+    """From what the function gave for the inputs drawn, as rl.check names it for its own."""
+    _, _, _, asked, tables = lesson
+    for question in asked.marked:
+        drawn = tables[STUDENTS[0]][question.name]
+        for name, slip in find_question(question.question).slips:
+            assert name in judged(slip, question, drawn).slips, (question.name, name)
 
 
 def test_wrong_answers_are_for_functions_that_are_asked_for():

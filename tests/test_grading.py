@@ -571,11 +571,11 @@ def test_lists_of_hand_marks(tmp_path, text, said):
 
 def test_an_empty_hand_mark_is_none_yet(tmp_path):
     (tmp_path / "h.csv").write_text(
-        "student,question,mark,why\nada,one_user,,\nbob,one_user,2,good\n", encoding="utf-8-sig"
+        "student,question,mark,comment\nada,one_user,,\nbob,one_user,2,good\n", encoding="utf-8-sig"
     )
     questions = [OpenQuestion("one_user", 2)]
     marks = roster.read_hand_marks(tmp_path / "h.csv", {"ada", "bob"}, questions)
-    assert marks == {("bob", "one_user"): 2}
+    assert marks == {("bob", "one_user"): roster.HandMark(2, "good")}
 
 
 def test_names_of_a_class(tmp_path):

@@ -13,10 +13,14 @@ import pytest
 from harness.grading import FIRST, LESSONS, grade, read, rows, write, write_class
 
 from roofline_lib import grading
-from roofline_lib.grading import batch, report, roster, sandbox
+from roofline_lib.grading import batch, report, roster, sandbox, spreadsheets
 from roofline_lib.grading.judging import Marks
+from roofline_lib.grading.report import Report
 from roofline_lib.grading.solutions import solution, solution_folders
 from roofline_lib.grading.submissions import LARGEST, Submission, collect, passed_over
+from roofline_lib.grading.words import LessonWords
+
+NO_WORDS = LessonWords(FIRST, FIRST, {})
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,7 @@ def test_collect_odd_names_and_a_folder_that_cannot_be_read(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("first", "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 def test_no_name_is_a_formula(tmp_path, first):
-    report.write(tmp_path / "m.csv", [Marks(f"{first}1", "empty")], [], None, FIRST)
+    report.write(tmp_path / "m.csv", Report([Marks(f"{first}1", "empty")], [], NO_WORDS))
     with (tmp_path / "m.csv").open(newline="", encoding="utf-8") as file:
         shown = first if first.isprintable() else repr(first)[1:-1]
         assert list(csv.reader(file))[1][0] == f"'{shown}1"
@@ -83,7 +87,7 @@ def test_collect(tmp_path):
     ],
 )
 def test_texts_are_safe_in_a_spreadsheet_and_a_terminal(name, safe, capsys):
-    assert report.plain(name) == safe
+    assert spreadsheets.plain(name) == safe
     batch.remark(name)
     assert "\x1b" not in capsys.readouterr().err
 
@@ -193,7 +197,7 @@ def marked(student):
 
 def test_a_full_disk_costs_no_older_file(tmp_path, monkeypatch):
     out = tmp_path / "m.csv"
-    report.write(out, [marked("ada")], [], None, FIRST)
+    report.write(out, Report([marked("ada")], [], NO_WORDS))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
 
     def full(_):
@@ -201,7 +205,7 @@ def test_a_full_disk_costs_no_older_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match=re.escape(str(out))):
-        report.write(out, [marked("ada"), marked("bob")], [], None, FIRST)
+        report.write(out, Report([marked("ada"), marked("bob")], [], NO_WORDS))
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()} == before
 
 
@@ -209,7 +213,7 @@ def test_a_page_that_cannot_be_written_costs_no_marks(tmp_path):
     out = tmp_path / "m.csv"
     (report.pages_of(out) / "bob.html").mkdir()
     with pytest.raises(OSError, match="bob.html"):
-        report.write(out, [marked("ada"), marked("bob"), marked("cy")], [], None, FIRST)
+        report.write(out, Report([marked("ada"), marked("bob"), marked("cy")], [], NO_WORDS))
     assert list(rows(out)) == ["ada", "bob", "cy"]
 
 

@@ -229,15 +229,27 @@ class FunctionQuestion(Question):
         said = safely(_shown, value)
         what = f"for {_call(arguments)} you say {said}"
         computed = f"{_shown(reference)} for {_call(arguments)}"
-        return self._wrong(what, self._slips_that_give(tried), said, computed)
+        return self._wrong(what, self.slips_that_give(tried), said, computed)
 
-    def _slips_that_give(self, tried: Sequence[tuple]) -> list[str]:
-        """One input can match by chance: a slip is named that fits them all."""
+    def slips_that_give(self, tried: Sequence[tuple]) -> list[str]:
+        """The slips whose function gives every value of `tried`, pairs of (arguments, value). One
+        input can match by chance, so a slip has to fit them all."""
         return [
             name
             for name, slip in self.slips
-            if all(_agrees(value, slip(*inputs), _SLIP_TOLERANCE) for inputs, value in tried)
+            if all(_gives(slip, arguments, value) for arguments, value in tried)
         ]
+
+
+def _gives(slip: Callable, arguments: Sequence[object], value: object) -> bool:
+    """Whether a slip's function gives this value; it need not be able to, on any input at all. A
+    NaN, which no right answer is, may be a slip's."""
+    try:
+        slipped = slip(*arguments)
+        is_nan = isinstance(slipped, float) and slipped != slipped
+        return bool(value != value) if is_nan else _agrees(value, slipped, _SLIP_TOLERANCE)
+    except Exception:
+        return False
 
 
 def _agrees(value: Any, reference: object, tolerance: float) -> bool:

@@ -14,12 +14,16 @@ import roofline_lib
 from roofline_lib.arguments import number
 from roofline_lib.extras import extra
 from roofline_lib.grading.draw import run_key
+from roofline_lib.grading.gradebooks import filled_in, read_gradebook
 from roofline_lib.grading.judging import Marks, Outcome, failed, grade_one
-from roofline_lib.grading.report import Row, pages_of, write
-from roofline_lib.grading.roster import read_hand_marks, read_names
+from roofline_lib.grading.lateness import PERCENT_A_DAY, Lateness
+from roofline_lib.grading.report import Report, pages_of, replace, write
+from roofline_lib.grading.roster import read_hand_marks, read_late_days, read_names
+from roofline_lib.grading.rows import Row
 from roofline_lib.grading.sandbox import NoSandbox, free_processors, library_copy, working_mode
 from roofline_lib.grading.solutions import lesson_name, solution, solution_folders
 from roofline_lib.grading.submissions import collect, passed_over
+from roofline_lib.grading.words import open_answer, words_of
 from roofline_lib.measuring.system import cpu_quota
 
 PASSED_OVER = 20  # names, at most, of files that are no notebooks
@@ -36,6 +40,9 @@ def grade(
     students: str | os.PathLike | None = None,
     solutions: str | os.PathLike | None = None,
     manual: str | os.PathLike | None = None,
+    late_days: str | os.PathLike | None = None,
+    late_percent: float = PERCENT_A_DAY,
+    gradebook: str | os.PathLike | None = None,
     timeout: int = 10,
     workers: int | None = None,
     dask: str | None = None,
@@ -51,7 +58,11 @@ def grade(
     * `seed`: what this term's inputs are drawn from, for example "2026-spring"
     * `students`: a file of names, one a line, that must have a row
     * `solutions`: a folder of your own, laid over solutions/
-    * `manual`: a CSV with student,question,mark for what is marked by hand
+    * `manual`: a CSV with student,question,mark for what is marked by hand, and perhaps comment;
+      the button of `<out>_open.html` writes one
+    * `late_days`: a CSV with student,days; each day late takes `late_percent` of the points
+    * `gradebook`: a gradebook as Canvas or Moodle exports it (see gradebooks.py); the same with
+      these marks goes to `<out>_canvas.csv` or `<out>_moodle.csv`, to be imported there
     * `timeout`: CPU seconds a question
     * `workers`: submissions at a time; where None as many as have a processor each, of those that
       this process, or the container it runs in, is given
@@ -76,12 +87,15 @@ def grade(
     if students:
         _remark_on_names(handed_in, listed)
     _check_out(out, submissions)
-    key = json.dumps(solution(name, folders)).encode()
+    book = solution(name, folders)
+    key = json.dumps(book).encode()
     names = [one.student for one in handed_in]
     asked, tables = run_key(key, names, seed, draft=unsafe_draft)
     for question in asked.marked:
         library_copy(tuple(question.without))  # a ValueError where one is misspelt
     by_hand = read_hand_marks(Path(manual), set(names), asked.open) if manual else None
+    late = _lateness(late_days, late_percent, names)
+    exported = read_gradebook(Path(gradebook)) if gradebook else None
     done = Progress(out, [key, _own_code(), seed, timeout, unsafe_draft], handed_in)
     jobs = [
         (one, asked, tables[one.student], timeout, unsafe_draft)
@@ -90,13 +104,54 @@ def grade(
     ]
     with done, _executor(workers, dask) as executor:
         _run(executor, jobs, done)
-    rows = write(out, [done.marks[name] for name in names], asked.questions, by_hand, name)
+    report = Report(
+        marks=[done.marks[student] for student in names],
+        questions=asked.questions,
+        words=words_of(book, name, asked),
+        by_hand=by_hand,
+        late=late,
+        answers=_open_answers(handed_in, asked, book),
+    )
+    rows = write(out, report)
+    if exported:
+        _fill_in(exported, out, rows, name)
     if not any(row.status == "error" for row in rows):
         done.forget()
     if asked.open and not manual:
         left_out = ", ".join(question.name for question in asked.open)
         remark(f"not in these marks: {left_out}, to be marked by hand; --manual FILE adds them")
     return rows
+
+
+def _lateness(path, percent, names):
+    """{student: Lateness} of a file with late days; None where there is none."""
+    percent = float(number("late_percent", percent, "% of the points a day", least=0, single=True))
+    if percent > 100:
+        raise ValueError(f"late_percent must be 0 to 100 % of the points a day; got {percent:g}")
+    if path is None:
+        return None
+    days = read_late_days(Path(path), names)
+    return {name: Lateness(days.get(name, 0), percent) for name in names}
+
+
+def _open_answers(handed_in, asked, book):
+    """{(student, question): text} of everybody whose notebook is there."""
+    handed_out = frozenset(str(cell.get("id", "")) for cell in book["cells"])
+    return {
+        (one.student, question.name): open_answer(one.data, question.name, handed_out)
+        for one in handed_in
+        if one.data
+        for question in asked.open
+    }
+
+
+def _fill_in(exported, out, rows, lesson):
+    """Write the gradebook to import, and say who is not in it."""
+    filled = filled_in(exported, rows, lesson)
+    path = out.with_name(f"{out.stem}_{filled.platform.lower()}.csv")
+    replace(path, filled.text)
+    for text in filled.remarks:
+        remark(text)
 
 
 class Progress:
@@ -127,7 +182,10 @@ class Progress:
     def _take(self, record):
         student, fingerprint = record["student"], record.pop("key")
         if self._fingerprints.get(student) == fingerprint:
-            outcomes = {name: Outcome(**one) for name, one in record.pop("outcomes").items()}
+            kept = record.pop("outcomes")
+            outcomes = {
+                name: Outcome(**one | {"slips": tuple(one["slips"])}) for name, one in kept.items()
+            }
             self.marks[student] = Marks(**record, outcomes=outcomes)
 
     def __enter__(self):

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 from roofline_lib.grading.batch import grade, processors, remark
+from roofline_lib.grading.lateness import PERCENT_A_DAY
 from roofline_lib.grading.sandbox import Broken, NoSandbox
 
 EXITS = """exit codes: 0 every notebook graded, or not there or not readable, as its row says; 1 the
@@ -77,7 +78,24 @@ def _parser():
         "--manual",
         type=Path,
         metavar="FILE",
-        help="CSV with student,question,mark for what is marked by hand",
+        help="CSV with student,question,mark for what is marked by hand, and perhaps comment",
+    )
+    parser.add_argument(
+        "--late-days", type=Path, metavar="FILE", help="CSV with student,days for who was late"
+    )
+    parser.add_argument(
+        "--late-percent",
+        type=float,
+        default=PERCENT_A_DAY,
+        metavar="P",
+        help="percent of the points that a late day costs (%(default)s)",
+    )
+    parser.add_argument(
+        "--gradebook",
+        type=Path,
+        metavar="FILE",
+        help="a gradebook exported from Canvas, or a grading worksheet or grades from Moodle: "
+        "<out>_canvas.csv or <out>_moodle.csv is the same with these marks, to import there",
     )
     parser.add_argument(
         "--timeout",

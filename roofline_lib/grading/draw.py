@@ -33,6 +33,7 @@ class MarkedQuestion:
     points: float
     without: list  # names of roofline_lib that are out of reach
     tolerance: float  # relative
+    question: str = ""  # id of the practice question that asks the same, if there is one
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,13 @@ def marked_question(marking, grader):
         raise SystemExit(
             f"no points in the cell that marks {name}; run tools/make_exercises.py --solutions DIR"
         )
-    return MarkedQuestion(name, grader["points"], sorted(marking.without), marking.tolerance)
+    return MarkedQuestion(
+        name=name,
+        points=grader["points"],
+        without=sorted(marking.without),
+        tolerance=marking.tolerance,
+        question=marking.library if isinstance(marking.library, str) else "",
+    )
 
 
 def imports_of(tree):

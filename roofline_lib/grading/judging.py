@@ -15,6 +15,7 @@ from roofline_lib.grading.inside.protocol import (
     read_facts,
 )
 from roofline_lib.grading.sandbox import Broken, NoNotebook, NoSandbox, StudentSandbox, a_processor
+from roofline_lib.grading.slips import slips_of
 
 # words for how an outcome came about that need no note in the CSV
 _ORDINARY = ("right", "wrong", "not answered")
@@ -31,11 +32,15 @@ _ENDED = {
 @dataclass(frozen=True)
 class Outcome:
     """One question of one student: a right answer or not, a word for the CSV and a sentence for the
-    student."""
+    student; for a function that answered, on how many of how many inputs it is right, and the
+    names of the slips that give what it gave."""
 
     right: bool
     word: str
     sentence: str = ""
+    right_on: int = 0
+    inputs: int = 0
+    slips: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -228,7 +233,8 @@ def _compared(question, drawn, values):
         for value, answer in zip(values, drawn.answers, strict=True)
     ]
     if all(right):
-        return Outcome(True, "right", f"Right on all {len(right)} inputs.")
+        count = len(right)
+        return Outcome(True, "right", f"Right on all {count} inputs.", count, count)
     sentence = f"Right on {sum(right)} of {len(right)} inputs."
     wrong = [i for i, is_right in enumerate(right) if not is_right]
     # a drawn input says more than an edge case
@@ -237,7 +243,8 @@ def _compared(question, drawn, values):
     if not isinstance(drawn.answers[example], bool | str):
         call = called(question.name, drawn.inputs[example])
         sentence += f" For example, {call} gave {_shown(values[example])}."
-    return Outcome(False, "wrong", sentence)
+    slips = slips_of(question.question, drawn.inputs, values)
+    return Outcome(False, "wrong", sentence, sum(right), len(right), slips)
 
 
 def _shown(value):

@@ -1,24 +1,48 @@
 """The lists that a teacher writes, read and checked before anything is graded: names of a class,
-marks given by hand."""
+marks given by hand, late days."""
 
-import csv
-import io
 import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from roofline_lib.grading.spreadsheets import plain, read_table, read_text
 
 HEADER = ("student", "question", "mark")
+LATE_HEADER = ("student", "days")
 LONGEST_NAME = 240  # bytes
+MOST_LATE_DAYS = 1000
 
 
-def one_spelling(name):
+@dataclass(frozen=True)
+class HandMark:
+    """A mark given by hand, None for none yet, and what the student is told."""
+
+    points: float | None
+    comment: str = ""
+
+
+class Open(Protocol):
+    """A question that is marked by hand."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def points(self) -> float: ...
+
+
+def one_spelling(name: str) -> str:
     """A name in one spelling: an e with an accent is one character here and two in macOS's
     files."""
     return unicodedata.normalize("NFC", name)
 
 
-def read_names(path):
+def read_names(path: Path) -> set[str]:
     """The names of a class, one a line; a ValueError that names the line at fault."""
     names = set()
-    for number, line in enumerate(_read_text(path).split("\n"), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         name = one_spelling(line.strip())
         has_path = name.startswith(".") or set(name) & set("/\\\0")
         if has_path or len(name.encode()) > LONGEST_NAME:
@@ -30,63 +54,72 @@ def read_names(path):
     return names - {""}
 
 
-def read_hand_marks(path, students, open_questions):
-    """{(student, question): mark} from a CSV with the columns student, question and mark.
+def read_hand_marks(
+    path: Path, students: Collection[str], open_questions: Sequence[Open]
+) -> dict[tuple[str, str], HandMark]:
+    """{(student, question): HandMark} from a CSV with the columns student, question and mark, and
+    comment where it has that one.
 
     `students` are the names that have a row, `open_questions` what is marked by hand. An empty mark
     is none yet. A ValueError names the line at fault.
     """
-    marks, most = {}, {question.name: question.points for question in open_questions}
-    table = csv.DictReader(io.StringIO(_read_text(path), newline=""))
-    columns = table.fieldnames or ()
-    if not set(HEADER) <= set(columns):
-        raise ValueError(
-            f"{path}, line 1: needs the header {','.join(HEADER)}, with commas; "
-            f"got {','.join(columns)[:100]!r}"
-        )
-    for row in _rows_of(table, path):
-        where = f"{path}, line {table.line_num} ({','.join(HEADER)})"
-        student, question = one_spelling(row["student"] or ""), row["question"]
-        if student not in students:
-            raise ValueError(
-                f"{where}: {student!r} has no row in this class: "
-                "no notebook, and no line in --students"
-            )
+    marks: dict[tuple[str, str], HandMark] = {}
+    most = {question.name: question.points for question in open_questions}
+    for where, row in read_table(path, HEADER).lines:
+        student, question = _student(row["student"], students, where), row["question"] or ""
         if question not in most:
             raise ValueError(
                 f"{where}: {question!r} is no question marked by hand; "
                 f"choose one of {', '.join(most)}"
             )
-        if row["mark"] is not None and not row["mark"].strip():
+        is_empty = row["mark"] is not None and not row["mark"].strip()
+        mark = None if is_empty else _mark(row["mark"], most[question], where)
+        comment = (row.get("comment") or "").strip()
+        if mark is None and not comment:
             continue
-        mark = _mark(row["mark"], most[question], where)
         if (student, question) in marks:
             raise ValueError(f"{where}: a second mark for {student}, {question}")
-        marks[student, question] = mark
+        marks[student, question] = HandMark(mark, comment)
     return marks
 
 
-def _rows_of(table, path):
-    try:
-        yield from table
-    except csv.Error as error:
-        raise ValueError(f"{path}, line {table.line_num + 1}: {error}") from None
+def read_late_days(path: Path, students: Collection[str]) -> dict[str, int]:
+    """{student: days late} from a CSV with the columns student and days; nothing in `days` is 0.
+    Whoever is not on it was not late. A ValueError names the line at fault."""
+    late: dict[str, int] = {}
+    for where, row in read_table(path, LATE_HEADER).lines:
+        student, days = _student(row["student"], students, where), (row["days"] or "0").strip()
+        if not (days.isascii() and days.isdigit()) or int(days[:9]) > MOST_LATE_DAYS:
+            raise ValueError(
+                f"{where}: needs whole days from 0 to {MOST_LATE_DAYS}, a day begun being one; "
+                f"got {days[:60]}"
+            )
+        if student in late:
+            raise ValueError(f"{where}: a second line for {student}")
+        late[student] = int(days)
+    return late
 
 
-def _mark(text, most, where):
+def _student(text: str | None, students: Collection[str], where: str) -> str:
+    """The student that a line names, as the folder has the name or as our own CSV shows it."""
+    name = one_spelling(text or "")
+    if name in students:
+        return name
+    for student in students:
+        if plain(student) == name:
+            return student
+    raise ValueError(
+        f"{where}: {name!r} has no row in this class: no notebook, and no line in --students"
+    )
+
+
+def _mark(text: str | None, most: float, where: str) -> float:
     try:
-        mark = float(text)
-    except (ValueError, TypeError):  # a word, or a line that is too short
-        mark = None
-    if mark is None or not 0 <= mark <= most:
+        mark = float(text or "")
+    except ValueError:  # a word, or a line that is too short
+        mark = -1
+    if not 0 <= mark <= most:
         raise ValueError(
             f"{where}: needs a mark from 0 to {most:g}, with a decimal point; got {text}"
         )
     return mark
-
-
-def _read_text(path):
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
