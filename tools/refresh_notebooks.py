@@ -6,9 +6,10 @@ empty diff.
 
 A notebook in which a cell fails is left as it was. What is kept beside the cells' sources and
 outputs: in a cell's metadata `tags` (nbval's), `given` (numbers that the prose takes as inputs),
-`alt` (what its picture shows, in words), `jupyter` (source_hidden, nothing else) and `nbgrader`; in
-the notebook's the kernel's name and `given`. Cells tagged nbval-ignore-output print
-timings, which no two runs share: they keep the output that they have; clear it to time them anew.
+`alt` (what its picture shows, in words), `jupyter` (source_hidden, nothing else), `nbgrader` and
+`slideshow` (tools/slides.py writes it); in the notebook's the kernel's name and `given`. Cells
+tagged nbval-ignore-output print timings, which no two runs share: they keep the output that they
+have; clear it to time them anew.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 ROOT = Path(__file__).resolve().parents[1]
-CELL_METADATA = {"tags", "given", "alt", "jupyter", "nbgrader"}
+CELL_METADATA = {"tags", "given", "alt", "jupyter", "nbgrader", "slideshow"}
 # the one view setting that is a lesson's own
 SOURCE_HIDDEN = {"source_hidden": True}
 NOTEBOOK_METADATA = {
