@@ -23,6 +23,8 @@ DOCS = ["glossary.md", "sheet.md", "teaching.md", "roofline_vs_measured.md"]
 DATA = ["docs/roofline_vs_measured.csv", "docs/gemm_explorer.png", "LICENSE", "CITATION.cff"]
 HIDDEN_TESTS = re.compile(r"### BEGIN HIDDEN TESTS\n.*?### END HIDDEN TESTS\n?", re.S)
 MARKS = re.compile(r"^ *### (?:BEGIN|END) SOLUTION *\n?", re.M)
+# what a page's reader cannot do before opening an answer
+TO_RUN = re.compile(r"(?<=<summary>)Run the cells?, then open(?=</summary>)")
 PAGES = ["CONTRIBUTING.md", "CHANGELOG.md"]
 
 
@@ -61,8 +63,10 @@ def page_of(notebook: dict, place: Path, pictures: Path) -> dict:
     page = copy.deepcopy(notebook)
     up = "../" * (len(place.parts) - 1)
     for cell in page["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = TO_RUN.sub("See what the cell prints, then open", text_of(cell))
         if cell["cell_type"] == "code":
-            cell["metadata"] = shown_as(cell["metadata"])
+            cell["metadata"] = shown_as(cell)
             for output in cell["outputs"]:
                 if is_explorer(output):
                     name = f"{place.stem[:2]}-{cell['id']}"
@@ -88,14 +92,19 @@ def text_of(cell: dict) -> str:
     return "".join(cell["source"])
 
 
-def shown_as(metadata: dict) -> dict:
-    """A code cell's metadata as myst-nb reads them: what a picture shows, and which code folds."""
-    shown = {}
+def shown_as(cell: dict) -> dict:
+    """A code cell's metadata as myst-nb reads them: what its picture shows, and what is folded.
+    Folded is what the notebook folds, and what answers a guess: a page has it before anybody ran
+    anything."""
+    metadata, tags, options = cell["metadata"], [], {}
     if "alt" in metadata:
-        shown["mystnb"] = {"image": {"alt": metadata["alt"], "classes": "card"}}
+        options["image"] = {"alt": metadata["alt"], "classes": "card"}
     if metadata.get("jupyter", {}).get("source_hidden"):
-        shown["tags"] = ["hide-input"]
-    return shown
+        tags.append("hide-input")
+    if "rl.guessed(" in text_of(cell) and cell["outputs"]:
+        tags.append("hide-output")
+        options["code_prompt_show"] = "Guess, then see what it prints"
+    return {"mystnb": options, "tags": tags}
 
 
 def run_here(place: Path, up: str) -> dict:

@@ -7,28 +7,19 @@ from dataclasses import dataclass
 from docutils import nodes
 
 GLOSSARY = "docs/glossary"
-# words that lessons use in an everyday sense too
-EVERYDAY = {
-    "chain",
-    "counted",
-    "head",
-    "key",
-    "link",
-    "miss",
-    "nominal",
-    "query",
-    "record",
-    "set",
-    "sheet",
-    "slope",
-    "value",
-}
+# words that lessons use in another sense too: linked only in the lessons that teach them
+EVERYDAY = set(
+    "accumulation block bus cache chain channel dense head key link miss panel query record sheet "
+    "slope sparse value weight window".split()
+)
+# and such as are not linked at all
+NEVER = {"dot", "set"}
 # where a row's words are not simply parted by commas
 SPELLED_OUT = {
     "chains, independent": ["independent chains"],
     "counted, nominal, measured peak": ["counted peak", "nominal peak", "measured peak"],
 }
-NOT_INSIDE = (nodes.title, nodes.literal, nodes.literal_block, nodes.reference, nodes.math)
+NOT_INSIDE = (nodes.title, nodes.table, nodes.literal, nodes.reference, nodes.math)
 
 
 @dataclass(frozen=True)
@@ -38,14 +29,17 @@ class Entry:
     id: str
     words: tuple[str, ...]
     meaning: str
+    lessons: tuple[int, ...]
 
 
 def entry(row):
     """The entry of one row of the glossary's table."""
-    name, meaning = (cell.astext() for cell in row.children[:2])
+    name, meaning, taught = (cell.astext() for cell in row.children)
     plain = re.sub(r" \([^)]*\)", "", name)
     words = SPELLED_OUT.get(name) or plain.split(", ")
-    return Entry("word-" + nodes.make_id(name), tuple(words), meaning)
+    return Entry(
+        "word-" + nodes.make_id(name), tuple(words), meaning, tuple(map(int, taught.split(",")))
+    )
 
 
 def entries(document):
@@ -53,12 +47,12 @@ def entries(document):
     return [entry(row) for body in document.findall(nodes.tbody) for row in body.children]
 
 
-def spelled(document):
-    """{word: entry} of all words that lessons may link; of two rows on one word the first."""
+def words_of(lesson, glossary):
+    """{word: entry} of all words that this lesson may link; of two rows on one word the first."""
     found = {}
-    for one in entries(document):
+    for one in entries(glossary):
         for word in one.words:
-            if word not in EVERYDAY:
+            if word not in NEVER and (word not in EVERYDAY or lesson in one.lessons):
                 found.setdefault(word, one)
     return found
 
@@ -115,10 +109,10 @@ def link_lessons(document, addresses):
             row["ids"].append(entry(row).id)
             paragraph = row.children[2].children[0]
             pieces = []
-            for number in paragraph.astext().split(", "):
+            for number in entry(row).lessons:
                 pieces += [nodes.Text(", ")] if pieces else []
                 pieces.append(
-                    nodes.reference("", number, internal=True, refuri=addresses[int(number)])
+                    nodes.reference("", str(number), internal=True, refuri=addresses[number])
                 )
             paragraph.children = []
             paragraph.extend(pieces)
@@ -132,7 +126,7 @@ def link_words(app, document, docname):
     if docname == GLOSSARY:
         link_lessons(document, [address(lesson) for lesson in lessons])
     elif docname in lessons:
-        words = spelled(app.env.get_doctree(GLOSSARY))
+        words = words_of(lessons.index(docname), app.env.get_doctree(GLOSSARY))
         link_first_uses(document, words, address(GLOSSARY))
 
 

@@ -43,6 +43,7 @@ class Page(HTMLParser):
     words: list = field(default_factory=list)
     tags: list = field(default_factory=list)
     texts: list = field(default_factory=list)
+    opened: list = field(default_factory=list)
 
     def __post_init__(self):
         super().__init__()
@@ -60,6 +61,8 @@ class Page(HTMLParser):
             self.loads.append(known["href"])
         if "src" in known:
             self.loads.append(known["src"])
+        if tag == "details" and "open" in known:
+            self.opened.append(known)
         if tag == "img":
             self.pictures.append(known.get("alt"))
 
@@ -156,9 +159,23 @@ def test_a_lesson_shows_what_its_notebook_stores(pages, name):
             assert " ".join("".join(output["text"]).split()) in written
     pictures = [output["data"] for output in outputs(name) if "image/png" in output.get("data", {})]
     assert len(page(pages, name).pictures) == len(pictures)
-    folded = [cell for cell in notebook(name) if "jupyter" in cell["metadata"]]
-    details = prose(name).count("<details>") + len(folded)
-    assert page(pages, name).tags.count("details") == details
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_what_answers_a_guess_is_folded(pages, name):
+    """As in the notebook, and the output beside it, which a learner's own notebook does not have
+    before the cell has run."""
+    answers = [
+        cell
+        for cell in notebook(name)
+        if "rl.guessed(" in "".join(cell["source"]) and cell.get("outputs")
+    ]
+    code = [cell for cell in notebook(name) if "jupyter" in cell["metadata"]]
+    details = prose(name).count("<details>") + len(code) + len(answers)
+    shown = page(pages, name)
+    assert shown.tags.count("details") == details and not shown.opened
+    assert shown.text.count("Guess, then see what it prints") == len(answers)
+    assert "Run the cell" not in shown.text
 
 
 @pytest.mark.parametrize("name", LESSONS)
