@@ -40,6 +40,7 @@ setup: .venv/lab  ## build .venv and nothing else
 
 refresh: setup  ## run the notebooks and store their outputs
 	$(BIN)/python tools/refresh_notebooks.py
+	$(BIN)/python tools/slides.py
 
 exercises: setup  ## write exercises/ from solutions/
 	$(BIN)/python tools/make_exercises.py

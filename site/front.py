@@ -36,6 +36,7 @@ docs/glossary
 docs/api
 docs/roofline_vs_measured
 docs/teaching
+docs/lectures
 CONTRIBUTING
 CHANGELOG
 ```

@@ -19,7 +19,7 @@ from front import front_page
 from roofline_lib.course.lessons import lessons
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS = ["glossary.md", "sheet.md", "teaching.md", "roofline_vs_measured.md"]
+DOCS = ["glossary.md", "sheet.md", "teaching.md", "lectures.md", "roofline_vs_measured.md"]
 DATA = ["docs/roofline_vs_measured.csv", "docs/gemm_explorer.png", "LICENSE", "CITATION.cff"]
 HIDDEN_TESTS = re.compile(r"### BEGIN HIDDEN TESTS\n.*?### END HIDDEN TESTS\n?", re.S)
 MARKS = re.compile(r"^ *### (?:BEGIN|END) SOLUTION *\n?", re.M)
