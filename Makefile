@@ -31,10 +31,10 @@ test: .venv/test .venv-site/done  ## run every test that a change must pass
 	$(PYTEST)
 
 test-all: .venv/test .venv-site/done  ## also the slow ones: long random runs, broken formulas, lowest versions, other Pythons
-	@sh tools/debian_packages.sh chromium bubblewrap
+	@sh tools/debian_packages.sh chromium bubblewrap npm
 	$(BIN)/python tests/mutants.py
 	PYTHON=$(BIN)/python sh tools/other_versions.sh
-	HYPOTHESIS_PROFILE=long $(PYTEST) -m "slow or not slow"
+	HYPOTHESIS_PROFILE=long $(PYTEST) -m "not online"
 
 setup: .venv/lab  ## build .venv and nothing else
 

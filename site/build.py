@@ -58,5 +58,5 @@ if __name__ == "__main__":
     unknown = set(args.parts) - set(PARTS)
     if unknown:
         parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    sys.path.insert(0, str(ROOT))
+    sys.path[:0] = [str(ROOT), str(HERE / "lite")]
     build(args.parts or PARTS, args.out.resolve())

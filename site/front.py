@@ -35,6 +35,7 @@ docs/sheet
 docs/glossary
 docs/api
 docs/roofline_vs_measured
+docs/browser
 docs/teaching
 docs/lectures
 CONTRIBUTING

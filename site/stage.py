@@ -14,12 +14,14 @@ from html import escape
 from pathlib import Path
 
 from api import api_page
+from content import release
 from front import front_page
 
 from roofline_lib.course.lessons import lessons
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS = ["glossary.md", "sheet.md", "teaching.md", "lectures.md", "roofline_vs_measured.md"]
+DOCS = ["glossary.md", "sheet.md", "browser.md", "teaching.md", "lectures.md"]
+DOCS += ["roofline_vs_measured.md"]
 DATA = ["docs/roofline_vs_measured.csv", "docs/gemm_explorer.png", "LICENSE", "CITATION.cff"]
 HIDDEN_TESTS = re.compile(r"### BEGIN HIDDEN TESTS\n.*?### END HIDDEN TESTS\n?", re.S)
 MARKS = re.compile(r"^ *### (?:BEGIN|END) SOLUTION *\n?", re.M)
@@ -54,7 +56,7 @@ def write(path: Path, text: str) -> None:
 
 def browser_address(place: Path) -> str:
     """Where the browser edition opens this notebook, seen from the site's root."""
-    return f"lite/lab/index.html?path={place.as_posix()}"
+    return f"lite/lab/index.html?path={release()}/{place.as_posix()}"
 
 
 def page_of(notebook: dict, place: Path, pictures: Path) -> dict:

@@ -1,6 +1,7 @@
 """A run: of this very machine, and of a GPU that is made up."""
 
 import signal
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -268,3 +269,9 @@ def test_a_sampler_has_seen_the_gpu_before_its_thread_had_its_turn(monkeypatch):
 def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path, capsys):
     assert command.main(["--quick", "--out", str(tmp_path / "nowhere" / "record.json")]) == 2
     assert "--out must be a file that can be written" in capsys.readouterr().err
+
+
+def test_a_browsers_page_says_that_it_cannot_measure_and_shows_a_record(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    assert measure("cpu", quick=True) == load("cpu_epyc_2_quick")
+    assert capsys.readouterr().out.count("\n") == 1

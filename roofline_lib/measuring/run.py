@@ -8,10 +8,13 @@ from dataclasses import fields, replace
 from roofline_lib.extras import extra
 from roofline_lib.measuring import cpu, gpu, links
 from roofline_lib.measuring.jobs import Job, Setup, first_line, new_record, now
-from roofline_lib.measuring.record import Absent, Record
+from roofline_lib.measuring.record import Absent, Record, load
 from roofline_lib.measuring.roofs import sustained_by
 from roofline_lib.measuring.whole_models import model_to_time
+from roofline_lib.surroundings import in_browser
 from roofline_lib.transformer import Transformer
+
+RECORDED = "cpu_epyc_2_quick"  # shown where nothing can be measured
 
 
 def measure(
@@ -35,11 +38,18 @@ def measure(
     passes are timed instead of the sweeps, with random weights. With `ranks` collectives between so
     many GPUs are timed instead, or between processes where there are fewer than two GPUs; 0 takes
     all GPUs, or up to four processes. Ctrl-C ends early and returns what is there, with `finished`
-    left None. ValueError for another device, fewer than 1 thread or 3 repeats, "gpu" where there is
-    none, a model that cannot be timed, and a model together with `ranks`.
+    left None. In a browser's page, whose Python cannot see the machine, it says so and gives a
+    record that ships with the course. ValueError for another device, fewer than 1 thread or 3
+    repeats, "gpu" where there is none, a model that cannot be timed, and a model together with
+    `ranks`.
     """
     if device not in ("auto", "cpu", "gpu"):
         raise ValueError(f"device must be auto, cpu or gpu; got {device!r}")
+    if in_browser():
+        print(
+            f"A page's Python cannot measure the machine under it: this is the record {RECORDED}."
+        )
+        return load(RECORDED)
     if threads is None:
         threads = cpu.usable_threads()
     if repeats is None:

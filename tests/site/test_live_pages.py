@@ -4,13 +4,13 @@ time."""
 import gzip
 import io
 import json
-import sys
 
 import nbformat
 import numpy as np
 import pytest
+import scenes as exporter
 from axe_playwright_python.sync_playwright import Axe
-from harness.built_site import built, served
+from harness.built_site import served
 from harness.repository import ROOT
 from PIL import Image
 
@@ -18,16 +18,7 @@ from roofline_lib.course.lessons import lessons
 from roofline_lib.explorers.marks import lay_out
 from roofline_lib.explorers.stage import background, svg
 
-sys.path.append(str(ROOT / "site"))
-import scenes as exporter  # noqa: E402
-
 MOST = 150_000  # bytes of an explorer on their way, packed
-
-
-@pytest.fixture(scope="module")
-def scenes(pages, tmp_path_factory):
-    """The folder of the pages, with the scenes in it."""
-    return built("scenes", tmp_path_factory) / "_static" / "scenes"
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,178 @@
+"""The browser edition: what it is built of, that it asks no index, and what it says where a network
+keeps Python's files away. That it boots is tested where Pyodide's core is at hand."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import browser as driver
+import content
+import nbformat
+import pytest
+from harness.built_site import PYTHON, built, served
+from harness.repository import ROOT, run
+
+from roofline_lib.course.lessons import lessons
+
+IN_KERNEL = """async code => {
+  const session = window.jupyterapp.shell.currentWidget.sessionContext;
+  await session.ready;
+  const future = session.session.kernel.requestExecute({ code, store_history: false });
+  let printed = '';
+  future.onIOPub = ({ header, content }) => {
+    if (header.msg_type === 'stream') printed += content.text;
+    if (header.msg_type === 'error') printed += content.ename + ': ' + content.evalue;
+  };
+  await future.done;
+  return printed;
+}"""
+RUN_ALL = """async () => {
+  const { commands, shell } = window.jupyterapp;
+  await shell.currentWidget.sessionContext.ready;
+  await commands.execute('notebook:run-all-cells');
+  return [...shell.currentWidget.content.model.cells].filter(cell => cell.type === 'code')
+    .flatMap(cell => cell.outputs.toJSON()).filter(output => output.output_type === 'error')
+    .map(output => `${output.ename}: ${output.evalue}`);
+}"""
+READY = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session"
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory):
+    return built("lite", tmp_path_factory) / "lite"
+
+
+def lock_of(edition):
+    return json.loads((edition / "static/packages/pyodide-lock.json").read_text(encoding="utf-8"))
+
+
+def test_the_lock_names_what_the_site_serves_and_what_the_release_has(edition):
+    packages = lock_of(edition)["packages"]
+    for name, one in packages.items():
+        if "://" not in one["file_name"]:
+            wheel = edition / "static" / "packages" / one["file_name"]
+            assert hashlib.sha256(wheel.read_bytes()).hexdigest() == one["sha256"], name
+        else:
+            assert re.search(r"/v[\d.]+/full/[\w.-]+wasm32\.whl$", one["file_name"]), name
+        assert {need.lower().replace("_", "-") for need in one["depends"]} <= set(packages)
+    assert packages["roofline-lib"]["imports"] == ["roofline_lib"]
+
+
+def test_nothing_is_looked_for_in_an_index(edition):
+    told = json.loads((edition / "jupyter-lite.json").read_text())["jupyter-config-data"]
+    (kernel,) = told["litePluginSettings"].values()
+    assert kernel["disablePyPIFallback"] is True
+    assert kernel["loadPyodideOptions"]["lockFileURL"].startswith("./")
+
+
+def test_the_core_of_the_lock_and_of_the_kernel_are_one_release(edition):
+    told = json.loads((edition / "jupyter-lite.json").read_text())["jupyter-config-data"]
+    (kernel,) = told["litePluginSettings"].values()
+    release = kernel["pyodideUrl"].rpartition("/")[0]
+    outside = [one["file_name"] for one in lock_of(edition)["packages"].values()]
+    assert {name.rpartition("/")[0] for name in outside if "://" in name} == {release}
+    extension = next(Path(PYTHON).parents[1].glob("share/**/pyodide-kernel-extension"))
+    bundled = "".join(path.read_text(errors="ignore") for path in extension.rglob("*.js"))
+    assert release in bundled, "the kernel was made for another release of Pyodide"
+
+
+def test_a_learner_gets_every_notebook_and_links_lead_to_files(edition):
+    folder = edition / "files" / content.release()
+    for source in content.sources(content.NOTEBOOKS):
+        place = folder / source.relative_to(ROOT)
+        book = nbformat.read(place, as_version=4)
+        assert not any(cell.get("outputs") for cell in book.cells)
+        for cell in book.cells:
+            if cell.cell_type == "markdown":
+                for link in re.findall(r"\]\((?![a-z]+:)([^)\s#]+)", cell.source):
+                    assert (place.parent / link).exists(), (source.name, link)
+
+
+def test_a_cell_that_measures_is_followed_by_what_was_recorded(edition):
+    folder = edition / "files" / content.release() / "notebooks"
+    told = 0
+    for source in content.sources(content.NOTEBOOKS[:1]):
+        cells = nbformat.read(folder / source.name, as_version=4).cells
+        for cell, after in zip(cells, [*cells[1:], None], strict=True):
+            if content.TIMED in cell.metadata.get("tags", []):
+                told += after is not None and after.id == f"{cell.id}-recorded"
+    assert told > 3
+
+
+def test_a_release_never_hides_behind_a_learners_copy(monkeypatch, tmp_path):
+    """Its folder changes with any notebook."""
+    before = content.release()
+    changed = tmp_path / "notebooks" / "00_new.ipynb"
+    changed.parent.mkdir()
+    changed.write_text("{}")
+    monkeypatch.setattr(content, "ROOT", tmp_path)
+    assert content.release() != before
+
+
+def test_where_the_network_blocks_python_the_page_says_so(alone, edition):
+    context = alone.new_context()
+    page = context.new_page()
+    with served(edition.parent) as address:
+        page.goto(f"{address}/lite/lab/index.html")
+        said = page.get_by_role("alert").filter(has_text="Python cannot start here")
+        said.wait_for(timeout=60_000)
+        assert "pip install" in said.inner_text()
+    context.close()
+
+
+@pytest.mark.slow
+def test_it_boots_and_finds_our_wheel_without_an_index(alone, tmp_path):
+    """Up to where numpy would come: its compiled wheel lies with Pyodide's release, outside."""
+    core = unpacked_core(tmp_path)
+    out = tmp_path / "html" / "lite"
+    known = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [PYTHON, ROOT / "site/lite/build.py", out, "--pyodide", core]
+    assert run(*command, env=known).returncode == 0
+    context = alone.new_context()
+    page, asked = context.new_page(), []
+    context.on("request", lambda request: asked.append(request.url))
+    with served(out.parent) as address:
+        lesson = f"{content.release()}/notebooks/00_start_here.ipynb"
+        page.goto(f"{address}/lite/lab/index.html?path={lesson}")
+        page.wait_for_function(READY, timeout=120_000)
+        first = page.evaluate(IN_KERNEL, "import ipywidgets, sys; print(sys.platform)")
+        ours = page.evaluate(IN_KERNEL, "import roofline_lib")
+    assert first.strip() == "emscripten"
+    assert "numpy" in ours or ours == ""
+    assert any("/roofline_lib-" in url for url in asked)
+    assert {url.split("/")[2].split(":")[0] for url in asked if "://" in url} == {"127.0.0.1"}
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def open_network():
+    """A Chromium that reaches what this machine reaches."""
+    with driver.browser() as chrome:
+        yield chrome
+
+
+@pytest.mark.online
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+def test_a_lesson_runs_in_a_page_to_its_end(open_network, edition, lesson):
+    """With numpy and matplotlib from Pyodide's release."""
+    context = open_network.new_context()
+    page = context.new_page()
+    with served(edition.parent) as address:
+        place = f"{content.release()}/notebooks/{lesson.file}"
+        page.goto(f"{address}/lite/lab/index.html?path={place}")
+        page.wait_for_function(READY, timeout=300_000)
+        page.set_default_timeout(900_000)
+        assert page.evaluate(RUN_ALL) == []
+    context.close()
+
+
+def unpacked_core(folder):
+    """Pyodide's core as npm has it, under the checksum of tests/data/pyodide/package-lock.json."""
+    for path in (ROOT / "tests" / "data" / "pyodide").iterdir():
+        shutil.copy(path, folder)
+    fetched = run("npm", "ci", "--silent", cwd=folder)
+    assert fetched.returncode == 0, fetched.stdout + fetched.stderr
+    return folder / "node_modules" / "pyodide"
