@@ -11,7 +11,15 @@ from matplotlib.text import Text
 from matplotlib.transforms import blended_transform_factory
 
 from roofline_lib.arguments import number
-from roofline_lib.labels import sample, sample_box, spot_beside, spot_on_roof, text_size, turned
+from roofline_lib.labels import (
+    Covered,
+    sample,
+    sample_box,
+    spot_beside,
+    spot_on_roof,
+    text_size,
+    turned,
+)
 from roofline_lib.machines import Machine, as_machine
 from roofline_lib.model import Work, attainable_performance
 from roofline_lib.quantities import quantity, significant
@@ -213,18 +221,18 @@ def _name_points(
 ) -> list[Text]:
     """Names beside their points, where neither a roof nor another point or name is, nor a label
     that is `there`."""
-    taken = [sample(ax.transData.transform(line)) for line in lines]
-    taken += [_covered(text) for text in there]
+    roofs = [sample(ax.transData.transform(line)) for line in lines]
+    solid = [_covered(text) for text in there]
     for left, low in ax.transData.transform(list(spots.values())) - 5 if spots else ():
-        taken.append(sample_box(left, low, 10, 10))
+        solid.append(sample_box(left, low, 10, 10))
     frame = ax.get_window_extent()
     labels: list[Text] = []
     for name, spot in spots.items():
         width, height = text_size(name, _letter_size(ax))
         point = ax.transData.transform(spot)
         corners = frame.x0, frame.y0, frame.x1, frame.y1
-        x, y = spot_beside(point, (width, height), np.vstack(taken), corners)
-        taken.append(sample_box(x, y, width, height))
+        x, y, _ = spot_beside(point, (width, height), Covered.of(roofs, solid), corners)
+        solid.append(sample_box(x, y, width, height))
         offset = (np.array([x, y + height * 0.2]) - point) * 72 / ax.figure.dpi
         labels.append(ax.annotate(name, spot, offset, textcoords="offset points", color=INK))
     return labels

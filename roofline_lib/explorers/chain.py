@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
 
+import numpy as np
+
 from roofline_lib.chains import MINIMISE, ChainCost, chain_cost, chain_orders
 from roofline_lib.explorers.base import Explorer
 from roofline_lib.explorers.controls import Choice, Number
-from roofline_lib.explorers.marks import Line, Mark, Point, Text
+from roofline_lib.explorers.marks import Line, Mark, Point, Taken, Text
 from roofline_lib.explorers.scenes import Scene
-from roofline_lib.explorers.stage import WIDTH, Axes
+from roofline_lib.explorers.shapes import Path, Shape, Words
+from roofline_lib.explorers.stage import WIDTH, Axes, View
 from roofline_lib.labels import text_size
 from roofline_lib.precisions import PRECISIONS, bytes_per_element
 from roofline_lib.quantities import quantity, significant
@@ -37,6 +40,7 @@ _COLUMNS = {
 }
 _TOP, _HEIGHT = 12, 420
 _GAP = 11  # pixels from the middle of a point to its number
+_LETTERS = 14  # pixels from one row's name to the next at least
 _NAMED, _NUMBERED = 14, 5  # so many rows have room for all names, for all numbers
 
 
@@ -126,31 +130,80 @@ def axes_for(found: Figures) -> tuple[Axes, ...]:
 
 
 def marks(found: Figures, axes: tuple[Axes, ...]) -> tuple[Mark, ...]:
-    return tuple(
+    rows = len(found.costs)
+    named = [row for row in range(rows) if rows <= _NAMED or _leads(found.costs[row], found.best)]
+    names = tuple((row + 0.5, found.costs[row].text, _ink(found, row)) for row in named)
+    points = (
         mark for row, cost in enumerate(found.costs) for mark in _row(row, cost, found.best, axes)
     )
+    return (RowNames(names), *points)
+
+
+def _wins(cost: ChainCost, best: dict[str, list[ChainCost]]) -> list[str]:
+    return [measure for measure in MINIMISE if cost in best[measure]]
+
+
+def _leads(cost: ChainCost, best: dict[str, list[ChainCost]]) -> bool:
+    """Whether an order is the least by some measure, and the first of those that tie."""
+    return any(best[measure][0] is cost for measure in MINIMISE)
+
+
+def _ink(found: Figures, row: int) -> str:
+    return INK if _wins(found.costs[row], found.best) else FAINT
+
+
+@dataclass(frozen=True)
+class RowNames(Mark):
+    """Names of rows, left of the axes: (height, name, colour) from the top down. Where rows lie
+    closer than letters are high, names move apart, each on a thin leader to its row."""
+
+    rows: tuple[tuple[float, str, str], ...]
+    rank = -1
+
+    def _middles(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+        """Heights in pixels of the rows, and of their names."""
+        rows = view.pixels([1.0] * len(self.rows), [row for row, *_ in self.rows])[:, 1]
+        steps = _LETTERS * np.arange(len(rows))
+        names = np.maximum.accumulate(rows - steps) + steps
+        low = view.frame[3] - _LETTERS * np.arange(len(rows))[::-1]
+        return rows, np.minimum(names, low)
+
+    def shapes(self, view: View) -> list[Shape]:
+        left = view.frame[0]
+        return [
+            Path(np.array([(left - 1, row), (left - _GAP + 2, name)]), FAINT, 1)
+            for row, name in zip(*self._middles(view), strict=True)
+            if abs(row - name) > 1
+        ]
+
+    def captions(self, view: View, taken: Taken) -> list[Words]:
+        left, (_, middles) = view.frame[0] - _GAP, self._middles(view)
+        return [
+            Words(left, middle + 4, name, color, 12, "end")
+            for middle, (_, name, color) in zip(middles, self.rows, strict=True)
+        ]
 
 
 def _row(
     row: int, cost: ChainCost, best: dict[str, list[ChainCost]], axes: tuple[Axes, ...]
 ) -> Iterator[Mark]:
-    """The marks of one order: its name, and a point in each column, filled where it is the least;
-    the first of a tie says the number."""
+    """The marks of one order: a point in each column, filled where it is the least; the first of a
+    tie says the number."""
     rows = axes[0].ylim[0]
     middle, baseline = row + 0.5, row + 0.5 + 4 * rows / axes[0].rect[3]
-    wins = [measure for measure in MINIMISE if cost in best[measure]]
-    if rows <= _NAMED or any(best[measure][0] is cost for measure in wins):
-        color = INK if wins else FAINT
-        left = axes[0].xlim[0] * _ratio(-_GAP, axes[0])
-        yield Text(left, baseline, cost.text, color, "end", 12)
+    wins = _wins(cost, best)
     for panel, measure in enumerate(MINIMISE):
         column, value = _COLUMNS[measure], getattr(cost, measure)
         least, low = measure in wins, axes[panel].xlim[0]
         yield Line((low, value), (middle, middle), GRID, "", 1, panel=panel)
         radius = 6 if least else 4
-        yield Point(value, middle, "", column.color, column.kind, not least, radius, panel=panel)
-        if rows <= _NUMBERED or best[measure][0] is cost:
-            said = quantity(value, column.unit)
+        said = quantity(value, column.unit)
+        # among many rows the number looks for a place where no point of another row is
+        searches = said if rows > _NUMBERED and best[measure][0] is cost else ""
+        yield Point(
+            value, middle, searches, column.color, column.kind, not least, radius, panel=panel
+        )
+        if rows <= _NUMBERED:
             right = _fits_right(said, value, panel, axes)
             beside = value * _ratio(_GAP if right else -_GAP, axes[panel])
             anchor = "start" if right else "end"

@@ -213,6 +213,7 @@ def _points(limits: dict[str, Bound]) -> list[Point]:
             _name_of(heap, limits),
             INK,
             _SHAPES[name],
+            rank=-1,
         )
         for name, heap in reversed(heaps.items())
     ]

@@ -5,14 +5,14 @@ else is. Marks are painted in the order given. `panel` is the number of the Axes
 to.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from roofline_lib.explorers.shapes import Dot, Path, Shape, Words, clip
 from roofline_lib.explorers.stage import Axes, View, views
-from roofline_lib.labels import spot_along, spot_beside, text_size
+from roofline_lib.labels import Covered, spot_along, spot_beside, text_size, turned
 from roofline_lib.style import FAINT, GRID, INK, OVER, ROOM
 
 
@@ -22,12 +22,31 @@ class Taken:
 
     def __init__(self, shapes: list[Shape]):
         self.shapes = shapes
-        self._covered: list[np.ndarray] = []
+        self._lines: list[np.ndarray] = []
+        self._solid: list[np.ndarray] = []
+        self._seen = 0
 
-    def pixels(self) -> np.ndarray:
-        """All pixels covered so far, (n, 2)."""
-        self._covered += [shape.covered() for shape in self.shapes[len(self._covered) :]]
-        return np.concatenate(self._covered)
+    def covered(self) -> Covered:
+        """All pixels covered so far."""
+        for shape in self.shapes[self._seen :]:
+            (self._lines if isinstance(shape, Path) else self._solid).append(shape.covered())
+        self._seen = len(self.shapes)
+        return Covered.of(self._lines, self._solid)
+
+    def first_free(self, places: Sequence[Words]) -> Words:
+        """The first of these words that covers no marker and no other label, or else the one that
+        covers least of them."""
+        self.covered()
+        solid = np.concatenate([np.empty((0, 2)), *self._solid])
+
+        def hits(words: Words) -> int:
+            away = turned(solid - (words.x, words.y), -words.angle)
+            left, right = words.reach()
+            inside = (left - 3 < away[:, 0]) & (away[:, 0] < right + 3)
+            level = (-0.8 * words.size - 2 < away[:, 1]) & (away[:, 1] < 0.25 * words.size)
+            return int(np.count_nonzero(inside & level))
+
+        return min(places, key=hits)
 
 
 class Mark:
@@ -53,20 +72,26 @@ def _label_beside(
     view: View,
     bold: bool = False,
     size: float = 13.0,
-) -> Words:
-    """A label near a point (in pixels), where it covers least."""
+) -> list[Words]:
+    """A label near a point (in pixels), where it covers least; none where it would cover a marker
+    or another label. A bold one is always there."""
     width, height = text_size(label, size)
     wide = width * (1.1 if bold else 1)
-    x, y = spot_beside(point, (wide, height), taken.pixels(), view.frame)
-    return Words(x, y + 0.97 * size, label, color, size, bold=bold)
+    x, y, clashes = spot_beside(point, (wide, height), taken.covered(), view.frame)
+    if clashes and not bold:
+        return []
+    return [Words(x, y + 0.97 * size, label, color, size, bold=bold)]
 
 
-def _label_along(points: np.ndarray, label: str, color: str, taken: Taken, view: View) -> Words:
-    """A label along a polyline (in pixels), where it covers least."""
+def _label_along(
+    points: np.ndarray, label: str, color: str, taken: Taken, view: View
+) -> list[Words]:
+    """A label along a polyline (in pixels), where it covers least; none where it would cover a
+    marker or another label."""
     size = 12.5
     width, _ = text_size(label, size)
-    x, y, angle = spot_along(points, width, size, taken.pixels(), view.frame)
-    return Words(x, y, label, color, size, "middle", angle)
+    x, y, angle, clashes = spot_along(points, width, size, taken.covered(), view.frame)
+    return [] if clashes else [Words(x, y, label, color, size, "middle", angle)]
 
 
 @dataclass(frozen=True)
@@ -93,12 +118,16 @@ class Line(Mark):
         pieces = clip(view.pixels(self.x, self.y), view.frame) if self.label else []
         if not pieces:
             return []
-        return [_label_along(max(pieces, key=len), self.label, self.color, taken, view)]
+        return _label_along(max(pieces, key=len), self.label, self.color, taken, view)
 
 
 @dataclass(frozen=True)
 class Point(Mark):
-    """A marker with a short label that keeps clear of lines, edges and other labels."""
+    """A marker with a short label that keeps clear of lines, edges and other labels.
+
+    A `rank` below 0 finds its label a place before the lines do: where there is little room, the
+    name of a point stands close to it, and that of a roof further off.
+    """
 
     x: float
     y: float
@@ -109,6 +138,7 @@ class Point(Mark):
     radius: float = 6.5
     bold: bool = False
     panel: int = 0
+    rank: int = 1
 
     def shapes(self, view):
         ((x, y),) = view.pixels(self.x, self.y)
@@ -118,7 +148,7 @@ class Point(Mark):
         if not self.label:
             return []
         (point,) = view.pixels(self.x, self.y)
-        return [_label_beside(point, self.label, self.color, taken, view, self.bold)]
+        return _label_beside(point, self.label, self.color, taken, view, self.bold)
 
 
 @dataclass(frozen=True)
@@ -147,15 +177,17 @@ class Drop(Mark):
         x, _, foot = self._foot(view)
         if not self.label:
             return []
-        fits = x + 6 + text_size(self.label, 12)[0] < view.frame[2]
+        left, right = view.frame[0], view.frame[2]
+        width = text_size(self.label, 12)[0]
+        beside = [(x + 6, "start")] if x + 6 + width < right else []
+        beside += [(x - 6, "end")] if x - 6 - width > left else []
         return [
-            Words(
-                x + (6 if fits else -6),
-                foot - 7,
-                self.label,
-                self.color,
-                12,
-                "start" if fits else "end",
+            taken.first_free(
+                [
+                    Words(at, foot - 7 - up, self.label, self.color, 12, anchor)
+                    for up in range(0, 108, 18)
+                    for at, anchor in beside
+                ]
             )
         ]
 
@@ -185,7 +217,7 @@ class Gap(Mark):
         if abs(y0 - y1) < 26:
             return []
         middle = x, (y0 + y1) / 2
-        return [_label_beside(middle, self.label, self.color, taken, view, size=12)]
+        return _label_beside(middle, self.label, self.color, taken, view, size=12)
 
 
 @dataclass(frozen=True)
@@ -220,12 +252,17 @@ class Side(Mark):
 
     def captions(self, view, taken):
         left, right = self._box(view)
-        fits = right - left > text_size(self.label, 13)[0] + 12
-        return (
-            [Words((left + right) / 2, view.frame[1] + 15, self.label, self.color, 13, "middle")]
-            if fits
-            else []
-        )
+        if right - left < text_size(self.label, 13)[0] + 12:
+            return []
+        middle, (_, top, _, foot) = (left + right) / 2, view.frame
+        return [
+            taken.first_free(
+                [
+                    Words(middle, y, self.label, self.color, 13, "middle")
+                    for y in (top + 15, top + 34, foot - 28)
+                ]
+            )
+        ]
 
 
 @dataclass(frozen=True)

@@ -304,6 +304,7 @@ class Staircase(Mark):
     leader."""
 
     points: tuple[Point, ...]
+    rank = -1  # these have no other place: the labels of roofs keep off them
 
     def _places(self, view: View) -> Iterator[tuple[Point, Words, np.ndarray]]:
         """(point, its label, where the leader starts and ends), the rightmost point first."""

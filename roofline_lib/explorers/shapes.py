@@ -156,10 +156,16 @@ class Words:
             path_effects=[withStroke(linewidth=2, foreground=CARD)],
         )
 
+    def reach(self) -> tuple[float, float]:
+        """Where the text starts and ends, in pixels from its anchor along its baseline."""
+        width = text_size(self.text, self.size)[0] * (1.1 if self.bold else 1)
+        start = -width * _BEFORE[self.anchor]
+        return start, start + width
+
     def covered(self) -> np.ndarray:
         """Pixels (n, 2) for labels to keep off."""
-        width, _ = text_size(self.text, self.size)
-        box = sample_box(-width * _BEFORE[self.anchor], -0.8 * self.size, width, self.size)
+        start, end = self.reach()
+        box = sample_box(start, -0.8 * self.size, end - start, self.size)
         return turned(box, self.angle) + (self.x, self.y)
 
 

@@ -182,7 +182,7 @@ def marks(found: Figures, axes: tuple[Axes, ...]) -> tuple[Mark, ...]:
 
 
 def _point(limit: Bound, name: str, kind: str) -> Point:
-    return Point(limit.work.intensity, limit.attainable_performance, name, INK, kind)
+    return Point(limit.work.intensity, limit.attainable_performance, name, INK, kind, rank=-1)
 
 
 def _against_the_room(found: Figures) -> tuple[Mark, ...]:
