@@ -31,13 +31,11 @@ exercises/*/*
 ```{toctree}
 :hidden:
 :caption: Reference
+:glob:
 docs/sheet
 docs/glossary
 docs/api
-docs/roofline_vs_measured
-docs/browser
-docs/teaching
-docs/lectures
+docs/*
 CONTRIBUTING
 CHANGELOG
 ```

@@ -20,14 +20,12 @@ from front import front_page
 from roofline_lib.course.lessons import lessons
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS = ["glossary.md", "sheet.md", "browser.md", "teaching.md", "lectures.md"]
-DOCS += ["roofline_vs_measured.md"]
-DATA = ["docs/roofline_vs_measured.csv", "docs/gemm_explorer.png", "LICENSE", "CITATION.cff"]
+# copied as they are, beside all of docs/
+OTHERS = ["CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "CITATION.cff"]
 HIDDEN_TESTS = re.compile(r"### BEGIN HIDDEN TESTS\n.*?### END HIDDEN TESTS\n?", re.S)
 MARKS = re.compile(r"^ *### (?:BEGIN|END) SOLUTION *\n?", re.M)
 # what a page's reader cannot do before opening an answer
 TO_RUN = re.compile(r"(?<=<summary>)Run the cells?, then open(?=</summary>)")
-PAGES = ["CONTRIBUTING.md", "CHANGELOG.md"]
 
 
 def stage(folder: Path) -> None:
@@ -40,8 +38,8 @@ def stage(folder: Path) -> None:
             place = source.relative_to(ROOT)
             notebook = json.loads(source.read_text(encoding="utf-8"))
             write(folder / place, json.dumps(page_of(notebook, place, pictures)))
-    for name in [*PAGES, *(f"docs/{name}" for name in DOCS), *DATA]:
-        (folder / name).parent.mkdir(exist_ok=True)
+    shutil.copytree(ROOT / "docs", folder / "docs")
+    for name in OTHERS:
         shutil.copy(ROOT / name, folder / name)
     write(folder / "docs" / "api.md", api_page())
     listed = lessons()
