@@ -3,7 +3,14 @@ so do the hidden tests.
 
     python tools/make_exercises.py                              all lessons of solutions/ into
     exercises/ python tools/make_exercises.py --solutions mine --out to    the same with a folder of
-    your own laid over solutions/
+    your own laid over solutions/ python tools/make_exercises.py --variants names.txt --seed TERM
+    --lesson 01 --out to    one lesson for each student, as to/<lesson>/<student>.ipynb
+
+With --variants, practice questions ask each student with other numbers, so that a neighbour's
+answer is wrong. What a notebook holds of it is a name, `rl.check(..., variant="3f0c9a1b")`, made
+from student and term; the library draws the numbers from that and computes the answer. Questions
+that have one set of numbers only (VARIED in roofline_lib/questions/ lists the others) stay as they
+are. Marked questions are not touched: the grader draws inputs for each student anyway.
 
 How to write solutions/<lesson>/<lesson>.ipynb (solutions/01_arithmetic_intensity is the model to
 follow):
@@ -30,9 +37,12 @@ otherwise.
 import argparse
 import json
 import re
+from hashlib import sha256
 from pathlib import Path
 
-from roofline_lib.grading.solutions import solution, solution_folders
+from roofline_lib.grading.roster import read_names
+from roofline_lib.grading.solutions import lesson_name, solution, solution_folders
+from roofline_lib.questions import varied_on
 
 SOLUTION = re.compile(
     r"^([ \t]*)### BEGIN SOLUTION\n.*?^[ \t]*### END SOLUTION\n?", re.MULTILINE | re.DOTALL
@@ -40,6 +50,7 @@ SOLUTION = re.compile(
 HIDDEN = re.compile(
     r"^[ \t]*### BEGIN HIDDEN TESTS\n.*?^[ \t]*### END HIDDEN TESTS\n?", re.MULTILINE | re.DOTALL
 )
+CHECK = re.compile(r'rl\.check\("((\w+)\.[\w-]+)", \.\.\.\)')
 STUBS = {"code": r"\1return ...  # your answer" + "\n", "markdown": "*Your answer.*\n"}
 
 
@@ -74,6 +85,30 @@ def exercise(book):
     return {**book, "cells": cells}
 
 
+def for_student(book, student, term):
+    """An exercise with the practice questions in this student's variant."""
+    variant = variant_of(student, term)
+
+    def varied(match):
+        name, topic = match.groups()
+        if name not in varied_on(topic):
+            return match[0]
+        return f'rl.check("{name}", ..., variant="{variant}")'
+
+    cells = [
+        {**cell, "source": [CHECK.sub(varied, line) for line in cell["source"]]}
+        if cell["cell_type"] == "code"
+        else cell
+        for cell in book["cells"]
+    ]
+    return {**book, "cells": cells}
+
+
+def variant_of(student, term):
+    """The name of a student's variant, from which nobody reads student or numbers."""
+    return sha256(repr((term, student)).encode()).hexdigest()[:8]
+
+
 def dump(book):
     """A notebook as text, the same every time."""
     return json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
@@ -93,9 +128,23 @@ def main(argv=None):
         metavar="DIR",
         help="where to write (%(default)s)",
     )
+    parser.add_argument("--lesson", metavar="LESSON", help="this lesson alone, such as 01")
+    parser.add_argument(
+        "--variants",
+        type=Path,
+        metavar="FILE",
+        help="names, one a line: a notebook for each, with numbers of its own (needs --out)",
+    )
+    parser.add_argument(
+        "--seed", default="", metavar="TERM", help="what the variants' numbers are drawn from"
+    )
     args = parser.parse_args(argv)
+    if args.variants and args.out == Path("exercises"):
+        parser.error("--variants needs an --out of its own, for a notebook each")
     try:
         folders = solution_folders(args.solutions)
+        only = lesson_name(args.lesson, folders) if args.lesson else None
+        students = sorted(read_names(args.variants)) if args.variants else []
     except (OSError, ValueError) as error:
         parser.error(str(error))
     for path in sorted(path for folder in folders for path in folder.glob("*/*.ipynb")):
@@ -109,10 +158,18 @@ def main(argv=None):
     for lesson in sorted(
         {path.parent.name for folder in folders for path in folder.glob("*/*.ipynb")}
     ):
-        out = args.out / lesson / f"{lesson}.ipynb"
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(dump(exercise(solution(lesson, folders))), encoding="utf-8")
-        print(out)
+        if only in (None, lesson):
+            book = exercise(solution(lesson, folders))
+            books = {student: for_student(book, student, args.seed) for student in students}
+            write(args.out / lesson, books if args.variants else {lesson: book})
+
+
+def write(folder, books):
+    """Each of the notebooks, under its name, into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, book in books.items():
+        (folder / f"{name}.ipynb").write_text(dump(book), encoding="utf-8")
+        print(folder / f"{name}.ipynb")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from roofline_lib.checks.questions import (
     Question,
 )
 from roofline_lib.checks.tries import Tries
+from roofline_lib.checks.variants import Varied
 
 __all__ = [
     "ChoiceQuestion",
@@ -20,6 +21,7 @@ __all__ = [
     "NumberQuestion",
     "Question",
     "Tries",
+    "Varied",
     "Verdict",
     "guessed",
     "never_raising",

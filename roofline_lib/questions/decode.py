@@ -4,8 +4,8 @@ import math
 
 import roofline_lib as rl
 from roofline_lib import measuring
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
-from roofline_lib.questions.shared import HOUSE, PRECISION_OF_WIDTH, smallest_whole
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
+from roofline_lib.questions.shared import HOUSE, PRECISION_OF_WIDTH, smallest_whole, written
 
 _HALF = rl.bytes_per_element("bf16")
 _ROUNDED = rl.Machine("a chip", peaks={"bf16": 1.97e14}, bandwidths={"DRAM": 8.2e11})
@@ -26,10 +26,10 @@ def _cache_of_8192_tokens(kv_heads):
     )
 
 
-def _attention_adds(mask=True, products=2):
+def _attention_adds(tokens, mask=True, products=2):
     """Percent that attention's two products add to those with weights, for llama-2-7b and a prompt
-    of 65,536 tokens."""
-    model, tokens = rl.transformer("llama-2-7b"), 65536
+    of so many tokens."""
+    model = rl.transformer("llama-2-7b")
     works = model.prefill(1, tokens)
     attention = works.pop("attention").flops
     if not mask:
@@ -45,10 +45,10 @@ def _busy(weights="int8", flop_share=1):
     return 100 * limit.compute_time / limit.time
 
 
-def _alone(precision="fp8", name="H200 SXM"):
-    """Tokens/s at most of one user with 70e9 parameters, the KV cache left out."""
+def _alone(parameters, precision="fp8", name="H200 SXM"):
+    """Tokens/s at most of one user, the KV cache left out."""
     return rl.decode_tokens_per_second(
-        70e9 * rl.bytes_per_element(precision), rl.machine(name).bandwidth()
+        parameters * rl.bytes_per_element(precision), rl.machine(name).bandwidth()
     )
 
 
@@ -155,6 +155,47 @@ def _batch_for(share, weight_bytes, context, kv_per_token):
     )
 
 
+def _long_prompt(tokens=65536):
+    return NumberQuestion(
+        "decode.x-long-prompt",
+        "llama-2-7b (32 layers, width 4096, FFN 11,008, logits for the last token only) reads one "
+        f"prompt of {written(tokens)} tokens. By how much do attention's two products, where a "
+        "token looks back only, raise the FLOP of the products with weights?",
+        unit="%",
+        reference=lambda: _attention_adds(tokens),
+        slips=[
+            ("forgot-mask", lambda: _attention_adds(tokens, mask=False)),
+            ("one-of-two-products", lambda: _attention_adds(tokens, products=1)),
+        ],
+        hint=(
+            "a layer has 2 x 202 million FLOP of weights a token; its attention 4 x 4096 for each "
+            "token that is looked at, on average half of them."
+        ),
+    )
+
+
+def _fp8_tokens(billions=70):
+    parameters = 1e9 * billions
+    return NumberQuestion(
+        "decode.x-fp8-tokens",
+        f"{billions}e9 parameters in fp8 on an H200 SXM, one user, the KV cache left out. How many "
+        "tokens a second at most?",
+        unit="token/s",
+        reference=lambda: _alone(parameters),
+        slips=[
+            ("wrong-width", lambda: _alone(parameters, "bf16")),
+            ("wrong-chip", lambda: _alone(parameters, name="H100 SXM")),
+        ],
+        hint="every weight is read once for each token.",
+    )
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(_long_prompt, lambda rng: {"tokens": 1024 * rng.randint(20, 120)}),
+    Varied(_fp8_tokens, lambda rng: {"billions": rng.randint(7, 130)}),
+)
+
 QUESTIONS = [
     NumberQuestion(
         "decode.ffn-time",
@@ -215,22 +256,7 @@ QUESTIONS = [
         ],
         hint="32 of the 35 ms are neither bytes nor FLOP: kernel after kernel waits to be started.",
     ),
-    NumberQuestion(
-        "decode.x-long-prompt",
-        "llama-2-7b (32 layers, width 4096, FFN 11,008, logits for the last token only) reads one "
-        "prompt of 65,536 tokens. By how much do attention's two products, where a token looks "
-        "back only, raise the FLOP of the products with weights?",
-        unit="%",
-        reference=_attention_adds,
-        slips=[
-            ("forgot-mask", lambda: _attention_adds(mask=False)),
-            ("one-of-two-products", lambda: _attention_adds(products=1)),
-        ],
-        hint=(
-            "a layer has 2 x 202 million FLOP of weights a token; its attention 4 x 4096 for each "
-            "token that is looked at, on average half of them."
-        ),
-    ),
+    _long_prompt(),
     NumberQuestion(
         "decode.x-decode-busy",
         "One token goes through a 4096 x 4096 layer of the house chip: weights in int8, "
@@ -244,18 +270,7 @@ QUESTIONS = [
         ],
         hint="2 x 4096² FLOP at 300 TFLOP/s, against one byte a weight at 2 TB/s.",
     ),
-    NumberQuestion(
-        "decode.x-fp8-tokens",
-        "70e9 parameters in fp8 on an H200 SXM, one user, the KV cache left out. How many tokens "
-        "a second at most?",
-        unit="token/s",
-        reference=_alone,
-        slips=[
-            ("wrong-width", lambda: _alone("bf16")),
-            ("wrong-chip", lambda: _alone(name="H100 SXM")),
-        ],
-        hint="every weight is read once for each token.",
-    ),
+    _fp8_tokens(),
     NumberQuestion(
         "decode.x-mla",
         "A model of 61 layers keeps neither keys nor values. For each token and layer it keeps "

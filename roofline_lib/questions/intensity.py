@@ -3,8 +3,9 @@
 import math
 
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
-from roofline_lib.questions.shared import PRECISION_OF_WIDTH
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
+from roofline_lib.quantities import significant
+from roofline_lib.questions.shared import PRECISION_OF_WIDTH, written
 
 
 def _higher_intensity():
@@ -55,6 +56,61 @@ def _doubled():
     factor = round(rl.gemm(2048, 2048, 2048).intensity / rl.gemm(1024, 1024, 1024).intensity)
     return {1: "stay", 2: "double", 4: "four times", 8: "eight times"}[factor]
 
+
+def _levels(n=4096):
+    return NumberQuestion(
+        "intensity.x-levels",
+        f"n = {n} in fp32: by what factor is the intensity of the matrix product larger than that "
+        "of the matrix-vector product?",
+        reference=lambda: rl.gemm(n, n, n).intensity / rl.gemv(n, n).intensity,
+        slips=[
+            ("read-c", lambda: rl.gemm(n, n, n, beta=1).intensity / rl.gemv(n, n).intensity),
+            ("forgot-c", lambda: n / 4 / rl.gemv(n, n).intensity),
+        ],
+        hint="n/6 for the one; the other does not grow with n.",
+        counts="times",
+    )
+
+
+def _weights(inputs=4096, outputs=16384):
+    return NumberQuestion(
+        "intensity.x-weights",
+        f"A layer has {written(inputs)} inputs and {written(outputs)} outputs, weights in bf16. "
+        "How large are the weights?",
+        unit="MB",
+        reference=lambda: rl.bytes_per_element("bf16") * inputs * outputs,
+        tolerance=0.005,
+        slips=[
+            ("elements-not-bytes", lambda: float(inputs) * outputs),
+            ("wrong-width", lambda: rl.bytes_per_element("fp32") * inputs * outputs),
+        ],
+        hint="one MB is 1e6 byte.",
+    )
+
+
+def _macs(n=4096):
+    flops = rl.gemm(n, n, n).flops
+    return NumberQuestion(
+        "intensity.x-macs",
+        f"A program reports {significant(flops / 2e9)} GMAC for one product of {n} x {n} matrices. "
+        "How many FLOP is that?",
+        unit="GFLOP",
+        reference=lambda: flops,
+        tolerance=0.005,
+        slips=[("mac-is-flop", lambda: flops / 2), ("mac-is-flop", lambda: 2 * flops)],
+        hint="MAC is a multiply and an add.",
+    )
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(_levels, lambda rng: {"n": 64 * rng.randint(16, 150)}),
+    Varied(
+        _weights,
+        lambda rng: {"inputs": 128 * rng.randint(8, 64), "outputs": 128 * rng.randint(65, 250)},
+    ),
+    Varied(_macs, lambda rng: {"n": 64 * rng.randint(16, 150)}),
+)
 
 QUESTIONS = [
     NumberQuestion(
@@ -153,46 +209,9 @@ QUESTIONS = [
         ],
         hint="each element of A is fetched once, for one multiply-add.",
     ),
-    NumberQuestion(
-        "intensity.x-levels",
-        "n = 4096 in fp32: by what factor is the intensity of the matrix product larger than that "
-        "of the matrix-vector product?",
-        reference=lambda: rl.gemm(4096, 4096, 4096).intensity / rl.gemv(4096, 4096).intensity,
-        slips=[
-            (
-                "read-c",
-                lambda: rl.gemm(4096, 4096, 4096, beta=1).intensity / rl.gemv(4096, 4096).intensity,
-            ),
-            ("forgot-c", lambda: 4096 / 4 / rl.gemv(4096, 4096).intensity),
-        ],
-        hint="n/6 for the one; the other does not grow with n.",
-        counts="times",
-    ),
-    NumberQuestion(
-        "intensity.x-weights",
-        "A layer has 4096 inputs and 16,384 outputs, weights in bf16. How large are the weights?",
-        unit="MB",
-        reference=lambda: rl.bytes_per_element("bf16") * 4096 * 16384,
-        tolerance=0.005,
-        slips=[
-            ("elements-not-bytes", lambda: 4096.0 * 16384),
-            ("wrong-width", lambda: rl.bytes_per_element("fp32") * 4096 * 16384),
-        ],
-        hint="one MB is 1e6 byte.",
-    ),
-    NumberQuestion(
-        "intensity.x-macs",
-        "A program reports 68.7 GMAC for one product of 4096 x 4096 matrices. How many FLOP is "
-        "that?",
-        unit="GFLOP",
-        reference=lambda: rl.gemm(4096, 4096, 4096).flops,
-        tolerance=0.005,
-        slips=[
-            ("mac-is-flop", lambda: rl.gemm(4096, 4096, 4096).flops / 2),
-            ("mac-is-flop", lambda: 2 * rl.gemm(4096, 4096, 4096).flops),
-        ],
-        hint="MAC is a multiply and an add.",
-    ),
+    _levels(),
+    _weights(),
+    _macs(),
     ChoiceQuestion(
         "intensity.x-double",
         "Both sides of a square product are doubled, n = 1024 to 2048. What does its intensity "

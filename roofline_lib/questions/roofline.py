@@ -3,7 +3,7 @@
 from math import ceil
 
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
 from roofline_lib.questions.shared import HOUSE, PRECISION_OF_WIDTH, smallest_whole
 
 
@@ -31,34 +31,30 @@ def _narrower():
     return {1: "the same", 2: "half", 15: "a fifteenth"}[round(ratio)]
 
 
-def _busy_memory(precision="fp32", passes_over_c=1, flop_share=1):
-    """Percent of the time of the n = 1024 product for which the house chip's memory is busy."""
-    work = rl.gemm(1024, 1024, 1024, precision)
-    moved = work.bytes_moved + (passes_over_c - 1) * rl.bytes_per_element(precision) * 1024**2
+def _busy_memory(n, precision="fp32", passes_over_c=1, flop_share=1):
+    """Percent of the time of an n x n x n product for which the house chip's memory is busy."""
+    work = rl.gemm(n, n, n, precision)
+    moved = work.bytes_moved + (passes_over_c - 1) * rl.bytes_per_element(precision) * n**2
     limit = rl.bound(rl.Work(flop_share * work.flops, moved), HOUSE, "fp32")
     return 100 * limit.memory_time / limit.time
 
 
-def _reached(name="H100 SXM", factor=1):
-    """Percent of a chip's bf16 peak that an 8192-cube in 1.6 ms is."""
-    return (
-        100
-        * rl.gemm(8192, 8192, 8192, "bf16").flops
-        / 1.6e-3
-        / (factor * rl.machine(name).peak("bf16"))
-    )
+def _reached(n, seconds, name="H100 SXM", factor=1):
+    """Percent of a chip's bf16 peak that an n-cube in so many seconds is."""
+    peak = factor * rl.machine(name).peak("bf16")
+    return 100 * rl.gemm(n, n, n, "bf16").flops / seconds / peak
 
 
-def _one_after_the_other(flop_share=1):
-    product, total = rl.gemm(2048, 2048, 2048), rl.elementwise(1e8)
+def _one_after_the_other(n, numbers, flop_share=1):
+    product, total = rl.gemm(n, n, n), rl.elementwise(numbers)
     return rl.time_in_sequence(
         [rl.Work(flop_share * product.flops, product.bytes_moved), total], HOUSE, "fp32"
     )
 
 
-def _both_at_once():
+def _both_at_once(n, numbers):
     """Seconds if the sum hid behind the product."""
-    product, total = rl.gemm(2048, 2048, 2048), rl.elementwise(1e8)
+    product, total = rl.gemm(n, n, n), rl.elementwise(numbers)
     return max(rl.bound(work, HOUSE, "fp32").time for work in (product, total))
 
 
@@ -118,6 +114,99 @@ def _unnoticed(share, element_bytes, peak, bandwidth):
 
     return smallest_whole(small)
 
+
+def _n1024(n=1024):
+    return NumberQuestion(
+        "roofline.x-n1024",
+        f"C = AB with n = {n} in fp32 runs at the roof of the house chip, 20 TFLOP/s and 2 TB/s. "
+        "For what share of its time is the memory busy?",
+        unit="%",
+        reference=lambda: _busy_memory(n),
+        slips=[
+            ("mac-is-flop", lambda: _busy_memory(n, flop_share=0.5)),
+            ("wrong-width", lambda: _busy_memory(n, "bf16")),
+            ("forgot-c", lambda: _busy_memory(n, passes_over_c=0)),
+            ("read-c", lambda: _busy_memory(n, passes_over_c=2)),
+        ],
+        hint="2n³ FLOP and three matrices of 4 n² byte: two times, and their ratio.",
+    )
+
+
+def _bandwidth(intensity=40, teraflops=60):
+    def needed(peak):
+        return peak / rl.attainable_performance(intensity, peak, 1.0)
+
+    peak = 1e12 * teraflops
+    return NumberQuestion(
+        "roofline.x-bandwidth",
+        f"A job of {intensity} FLOP/byte shall be able to use all the {teraflops} TFLOP/s of a "
+        "chip. How fast must the memory be?",
+        unit="TB/s",
+        reference=lambda: needed(peak),
+        slips=[
+            ("mac-is-flop", lambda: needed(peak / 2)),
+            ("product-for-ratio", lambda: intensity * peak),
+        ],
+        hint="the ridge point must not lie right of the job.",
+    )
+
+
+def _efficiency(n=8192, milliseconds=1.6):
+    seconds = milliseconds / 1000
+    return NumberQuestion(
+        "roofline.x-efficiency",
+        f"On an H100 SXM a product of {n} x {n} matrices in bf16 takes {milliseconds} ms. What "
+        "share is that of what the roof allows?",
+        unit="%",
+        reference=lambda: _reached(n, seconds),
+        slips=[
+            ("mac-is-flop", lambda: _reached(n, seconds) / 2),
+            ("sparse-peak", lambda: _reached(n, seconds, factor=2)),
+            ("wrong-chip", lambda: _reached(n, seconds, "H100 PCIe")),
+        ],
+        hint="far right of the ridge the roof is the dense bf16 peak.",
+    )
+
+
+def _draw_efficiency(rng):
+    """A time in which the chip reaches 40 to 95 % of its roof."""
+    n = 512 * rng.randint(8, 19)
+    least = 1000 * rl.bound(rl.gemm(n, n, n, "bf16"), "H100 SXM", "bf16").time
+    return {"n": n, "milliseconds": float(f"{least / rng.uniform(0.4, 0.95):.2g}")}
+
+
+def _two_kernels(n=2048, numbers="1e8"):
+    count = float(numbers)
+    return NumberQuestion(
+        "roofline.x-two-kernels",
+        f"The house chip multiplies two {n} x {n} matrices in fp32 and, when that is done, adds "
+        f"two vectors of {numbers} numbers. How long do the two take at least?",
+        unit="ms",
+        reference=lambda: _one_after_the_other(n, count),
+        slips=[
+            ("mac-is-flop", lambda: _one_after_the_other(n, count, flop_share=0.5)),
+            ("one-hides-the-other", lambda: _both_at_once(n, count)),
+        ],
+        hint=(
+            "the sum begins when the product has ended, so neither hides behind the other: one "
+            "limit for each."
+        ),
+    )
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(_n1024, lambda rng: {"n": 16 * rng.randint(16, 120)}),
+    Varied(
+        _bandwidth,
+        lambda rng: {"intensity": rng.randint(15, 90), "teraflops": rng.randint(20, 300)},
+    ),
+    Varied(_efficiency, _draw_efficiency),
+    Varied(
+        _two_kernels,
+        lambda rng: {"n": 128 * rng.randint(12, 31), "numbers": f"{rng.randint(4, 60)}e7"},
+    ),
+)
 
 QUESTIONS = [
     NumberQuestion(
@@ -197,60 +286,10 @@ QUESTIONS = [
         hint="the slope moves up, but the point climbs only until it meets the flat roof.",
         counts="times",
     ),
-    NumberQuestion(
-        "roofline.x-n1024",
-        "C = AB with n = 1024 in fp32 runs at the roof of the house chip, 20 TFLOP/s and 2 TB/s. "
-        "For what share of its time is the memory busy?",
-        unit="%",
-        reference=_busy_memory,
-        slips=[
-            ("mac-is-flop", lambda: _busy_memory(flop_share=0.5)),
-            ("wrong-width", lambda: _busy_memory("bf16")),
-            ("forgot-c", lambda: _busy_memory(passes_over_c=0)),
-            ("read-c", lambda: _busy_memory(passes_over_c=2)),
-        ],
-        hint="2n³ FLOP and three matrices of 4 n² byte: two times, and their ratio.",
-    ),
-    NumberQuestion(
-        "roofline.x-bandwidth",
-        "A job of 40 FLOP/byte shall be able to use all the 60 TFLOP/s of a chip. How fast must "
-        "the memory be?",
-        unit="TB/s",
-        reference=lambda: 60e12 / rl.attainable_performance(40, 60e12, 1.0),
-        slips=[
-            ("mac-is-flop", lambda: 30e12 / rl.attainable_performance(40, 60e12, 1.0)),
-            ("product-for-ratio", lambda: 40 * 60e12),
-        ],
-        hint="the ridge point must not lie right of the job.",
-    ),
-    NumberQuestion(
-        "roofline.x-efficiency",
-        "On an H100 SXM a product of 8192 x 8192 matrices in bf16 takes 1.6 ms. What share is "
-        "that of what the roof allows?",
-        unit="%",
-        reference=_reached,
-        slips=[
-            ("mac-is-flop", lambda: _reached() / 2),
-            ("sparse-peak", lambda: _reached(factor=2)),
-            ("wrong-chip", lambda: _reached("H100 PCIe")),
-        ],
-        hint="far right of the ridge the roof is the dense bf16 peak.",
-    ),
-    NumberQuestion(
-        "roofline.x-two-kernels",
-        "The house chip multiplies two 2048 x 2048 matrices in fp32 and, when that is done, adds "
-        "two vectors of 1e8 numbers. How long do the two take at least?",
-        unit="ms",
-        reference=_one_after_the_other,
-        slips=[
-            ("mac-is-flop", lambda: _one_after_the_other(flop_share=0.5)),
-            ("one-hides-the-other", _both_at_once),
-        ],
-        hint=(
-            "the sum begins when the product has ended, so neither hides behind the other: one "
-            "limit for each."
-        ),
-    ),
+    _n1024(),
+    _bandwidth(),
+    _efficiency(),
+    _two_kernels(),
     ChoiceQuestion(
         "roofline.x-fewer-flop",
         "A job of 3 FLOP/byte runs in fp32 at the roof of the house chip. A cleverer method needs "

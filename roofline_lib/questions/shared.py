@@ -23,3 +23,8 @@ def smallest_whole(holds: Callable[[int], bool]) -> int:
         else:
             below = middle
     return above
+
+
+def written(count: int) -> str:
+    """A whole number as the questions write it: 4096, and 16,384."""
+    return f"{count:,}" if count >= 10_000 else str(count)

@@ -3,7 +3,7 @@
 import math
 
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
 from roofline_lib.questions.shared import HOUSE, PRECISION_OF_WIDTH, smallest_whole
 
 _LEAST = {
@@ -51,7 +51,7 @@ def _panels(tile):
     return rl.tiled_gemm(4096, 4096, 4096, tile).bytes_moved - 4 * 4096**2
 
 
-def _least_memory(element_bytes, intensity=150):
+def _least_memory(element_bytes, intensity):
     """Bytes of fast memory without which no schedule of a very large product reaches
     `intensity`."""
     n = 2.0**22
@@ -121,6 +121,57 @@ def _fastest(m, n, k, element_bytes, tiles, peak, bandwidth, units, edges=True, 
 
     return min(map(time, tiles))
 
+
+def _panels_asked(tile=128, deep=32):
+    return NumberQuestion(
+        "tiling.x-panels",
+        f"A {tile} x {tile} tile in bf16: sums in fp32, panels {deep} deep, two of A and two of B. "
+        "How much fast memory does it take?",
+        unit="KiB",
+        reference=lambda: rl.tile_memory(tile, "bf16", tile_k=deep),
+        tolerance=0.005,
+        slips=[
+            ("wrong-width", lambda: rl.tile_memory(tile, "fp32", tile_k=deep)),
+            (
+                "elements-not-bytes",
+                lambda: rl.tile_memory(tile, "int8", tile_k=deep, sums="int8"),
+            ),
+        ],
+        hint=(
+            f"4 byte for each of {tile} x {tile} sums; a panel is {tile} x {deep} numbers of "
+            "2 byte, and there are four."
+        ),
+    )
+
+
+def _least_memory_asked(ridge=None):
+    chip = "The house chip" if ridge is None else "A chip"
+    ridge = ridge or 150
+    return NumberQuestion(
+        "tiling.x-least-memory",
+        f"{chip}'s bf16 ridge point is {ridge}. How much fast memory must an SM have, so that "
+        "any schedule of a very large product at all can reach it? Nothing lies between that "
+        "memory and DRAM.",
+        unit="kB",
+        reference=lambda: _least_memory(2, ridge),
+        slips=[
+            ("elements-not-bytes", lambda: _least_memory(2, ridge) / 2),
+            ("wrong-width", lambda: _least_memory(4, ridge)),
+        ],
+        hint=(
+            "with room for S numbers the intensity is at most √S/s; and then S numbers are how "
+            "many bytes?"
+        ),
+    )
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(
+        _panels_asked, lambda rng: {"tile": 16 * rng.randint(4, 16), "deep": 8 * rng.randint(2, 8)}
+    ),
+    Varied(_least_memory_asked, lambda rng: {"ridge": rng.randint(80, 320)}),
+)
 
 QUESTIONS = [
     NumberQuestion(
@@ -210,41 +261,8 @@ QUESTIONS = [
         hint="work goes with the area, traffic with the perimeter.",
         counts="times",
     ),
-    NumberQuestion(
-        "tiling.x-panels",
-        "A 128 x 128 tile in bf16: sums in fp32, panels 32 deep, two of A and two of B. How much "
-        "fast memory does it take?",
-        unit="KiB",
-        reference=lambda: rl.tile_memory(128, "bf16", tile_k=32),
-        tolerance=0.005,
-        slips=[
-            ("wrong-width", lambda: rl.tile_memory(128, "fp32", tile_k=32)),
-            (
-                "elements-not-bytes",
-                lambda: rl.tile_memory(128, "int8", tile_k=32, sums="int8"),
-            ),
-        ],
-        hint=(
-            "4 byte for each of 128 x 128 sums; a panel is 128 x 32 numbers of 2 byte, and there "
-            "are four."
-        ),
-    ),
-    NumberQuestion(
-        "tiling.x-least-memory",
-        "The house chip's bf16 ridge point is 150. How much fast memory must an SM have, so that "
-        "any schedule of a very large product at all can reach it? Nothing lies between that "
-        "memory and DRAM.",
-        unit="kB",
-        reference=lambda: _least_memory(2),
-        slips=[
-            ("elements-not-bytes", lambda: _least_memory(2) / 2),
-            ("wrong-width", lambda: _least_memory(4)),
-        ],
-        hint=(
-            "with room for S numbers the intensity is at most √S/s; and then S numbers are how "
-            "many bytes?"
-        ),
-    ),
+    _panels_asked(),
+    _least_memory_asked(),
     NumberQuestion(
         "tiling.x-waves",
         "A 3000 x 3000 result in 128 x 256 tiles, on 132 SMs. What share of the waves' places is "
