@@ -35,6 +35,7 @@ from roofline_lib.style import (
     settings,
 )
 
+_ALONG_SLOPE = (0.4, 0.5, 0.3, 0.6, 0.7, 0.2, 0.8)  # shares of a slope where its label may stand
 _DASHES = ("-", "--", "-.", (0, (1, 1)))
 # Fonts are the reader's; TeX would read a job's name as its own language.
 _OWN, _KEPT = {"text.usetex": False}, ("font.",)
@@ -130,11 +131,14 @@ def _draw(
         roofs |= dict.fromkeys(names, roof)
         ridge_marks |= dict.fromkeys(names, mark)
         label = f"{', '.join(names)} {quantity(peak, 'FLOP/s', 4)}"
-        labels.append(_name_roof(ax, label, (ridge, xlim[1]), peak, spots.values()))
+        # lines of higher roofs that come down through this one
+        crossing = [(other / bandwidth, peak) for other in peaks.values() if other > peak]
+        labels.append(_name_roof(ax, label, (ridge, xlim[1]), peak, [*spots.values(), *crossing]))
         labels.append(_number_ridge(ax, ridge))
     slope = np.array([xlim[0], max(ridges)])
     (memory,) = ax.plot(slope, bandwidth * slope, color=MEMORY, lw=3)
-    labels.append(_name_slope(ax, memory, f"{level} {quantity(bandwidth, 'byte/s', 4)}"))
+    slope_label = f"{level} {quantity(bandwidth, 'byte/s', 4)}"
+    labels.append(_name_slope(ax, memory, slope_label, list(spots.values())))
     points = {
         name: ax.plot([x], [y], "o", color=INK, ms=7, label=name, zorder=5)[0]
         for name, (x, y) in spots.items()
@@ -170,11 +174,12 @@ def _letter_size(ax: Axes) -> float:
 
 
 def _name_roof(
-    ax: Axes, label: str, ends: tuple[float, float], peak: float, spots: Iterable[Spot]
+    ax: Axes, label: str, ends: tuple[float, float], peak: float, spots: list[Spot]
 ) -> Text:
-    """A flat roof's label above it, where no point is in its way."""
+    """A flat roof's label above it, where none of the `spots` is in its way: points, and the feet
+    of other roofs."""
     (left, y), (right, _) = ax.transData.transform([(end, peak) for end in ends])
-    points = ax.transData.transform(list(spots)) if spots else np.empty((0, 2))
+    points = ax.transData.transform(spots) if spots else np.empty((0, 2))
     place, lift = spot_on_roof(text_size(label, _letter_size(ax)), (left, right), y, points)
     offset = (place - right) * 72 / ax.figure.dpi, lift
     return ax.annotate(
@@ -188,11 +193,21 @@ def _number_ridge(ax: Axes, ridge: float) -> Text:
     return ax.text(ridge, 0.015, f" {significant(ridge)}", color=FAINT, va="bottom", transform=foot)
 
 
-def _name_slope(ax: Axes, memory: Line2D, label: str) -> Text:
-    """The memory roof's label on the line, turned as the line is."""
-    start, end = ax.transAxes.inverted().transform(ax.transData.transform(memory.get_xydata()))
-    along = end - start
-    x, y = start + 0.4 * along + (0, 0.015)
+def _name_slope(ax: Axes, memory: Line2D, label: str, spots: list[Spot]) -> Text:
+    """The memory roof's label on the line, turned as the line is, where no point is in its way."""
+    ends = ax.transData.transform(memory.get_xydata())
+    length = np.hypot(*(ends[1] - ends[0]))
+    half = (text_size(label, _letter_size(ax))[0] / 2 + 8) / length
+    dots = ax.transData.transform(spots) if spots else np.empty((0, 2))
+    # how far along the slope the points on it stand, and how far off
+    unit = (ends[1] - ends[0]) / length
+    along = (dots - ends[0]) @ unit / length
+    off = abs((dots - ends[0]) @ (-unit[1], unit[0]))
+    on_it = along[off < 30]
+    places = [share for share in _ALONG_SLOPE if not np.any(abs(on_it - share) < half)]
+    start, end = ax.transAxes.inverted().transform(ends)
+    step = end - start
+    x, y = start + (places or _ALONG_SLOPE)[0] * step + (0, 0.015)
     return ax.text(
         x,
         y,
@@ -200,7 +215,7 @@ def _name_slope(ax: Axes, memory: Line2D, label: str) -> Text:
         color=MEMORY,
         ha="center",
         va="bottom",
-        rotation=np.degrees(np.arctan2(*along[::-1])),
+        rotation=np.degrees(np.arctan2(*step[::-1])),
         rotation_mode="anchor",
         # turns with the slope, also when the axes are resized
         transform_rotates_text=True,

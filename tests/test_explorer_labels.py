@@ -8,9 +8,10 @@ import pytest
 
 from roofline_lib.explorers import EXPLORERS
 from roofline_lib.explorers.controls import Choice, Control, Number
-from roofline_lib.explorers.marks import lay_out
+from roofline_lib.explorers.marks import Bar, Part, Stack, lay_out
 from roofline_lib.explorers.shapes import Dot, Shape, Words
 from roofline_lib.labels import text_size
+from roofline_lib.style import MEMORY, OVER, ROOM
 
 _STARTS = {"start": 0.0, "middle": 0.5, "end": 1.0}
 
@@ -95,3 +96,14 @@ def test_the_geometry_by_hand():
     upright = Words(100, 100, "a label", size=10, angle=90)
     assert list(touching([upright, Dot(103, 120, radius=4)]))
     assert not list(touching([upright, Dot(120, 97, radius=4)]))
+
+
+def test_a_bar_and_a_stack_run_over_in_the_same_way():
+    """Parts keep their colours, the room's end is a line, and what lies past it has a thin bar."""
+    box = (100.0, 50.0, 300.0)
+    parts = (Part("one", 3.0, "3", MEMORY), Part("two", 1.0, "1", ROOM))
+    stack = Stack("memory", parts, 2.0, "4 of 2", box).shapes(None)
+    bar = Bar("memory", (1.5, 0.5), "4 of 2", box, (MEMORY, ROOM)).shapes(None)
+    assert [str(shape) for shape in bar] == [str(shape) for shape in stack[: len(bar)]]
+    fills = [(shape.fill, shape.points[0, 0], shape.points[1, 0]) for shape in bar]
+    assert (MEMORY, 100, 325) in fills and (ROOM, 325, 400) in fills and (OVER, 250, 400) in fills

@@ -176,6 +176,32 @@ def test_labels_of_roofs_keep_off_points_and_names_keep_off_labels(jobs, machine
     assert not any(name.overlaps(box) for name in names)
 
 
+@pytest.mark.parametrize("precisions", [["fp32", "bf16"], ["bf16", "fp32"]])
+@pytest.mark.parametrize("width", [5, 6.4, 9])
+def test_the_foot_of_a_higher_roof_crosses_no_label_of_a_lower_one(precisions, width):
+    ax = axes()
+    ax.figure.set_size_inches(width, 4)
+    # without the line the label would end left of the point, on the line
+    works = {"a point": (rl.Work(3e9, 1e6), 20e12)}
+    drawn = rl.draw_roofline(ax, "house chip", precisions, works)
+    ((x, _), _) = ax.transData.transform(drawn.ridge_marks["bf16"].get_xydata())
+    (lower,) = (text for text in drawn.labels if text.get_text().startswith("fp32"))
+    box = lower.get_window_extent()
+    assert not box.x0 - 2 < x < box.x1 + 2
+
+
+@pytest.mark.parametrize("intensity", np.geomspace(0.02, 9, 20))
+def test_the_slopes_label_keeps_off_a_point_on_it(intensity):
+    ax = axes()
+    drawn = rl.draw_roofline(ax, "house chip", "fp32", {"a point": rl.Work(intensity * 1e6, 1e6)})
+    (slope,) = (text for text in drawn.labels if text.get_text().startswith("DRAM"))
+    box = slope.get_window_extent()
+    middle = (box.p0 + box.p1) / 2
+    half = np.hypot(box.width, box.height) / 2 - 12
+    for point in drawn.points.values():
+        assert np.hypot(*(ax.transData.transform(point.get_xydata()[0]) - middle)) > half
+
+
 def test_a_name_prints_over_no_label_of_a_roof():
     """Two jobs just under the second roof, at its right end, where its label stands; one beside the
     slope's label, one on a ridge's."""

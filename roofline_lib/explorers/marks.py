@@ -283,10 +283,33 @@ class Text(Mark):
         return [Words(x, y, self.label, self.color, self.size, self.anchor)]
 
 
+def _filled(
+    box: tuple[float, float, float],
+    sizes: Sequence[float],
+    colors: Sequence[str],
+    room: float,
+) -> list[Shape]:
+    """A track that holds `room`, filled by parts one after the other. Where they are more than it
+    holds, the track is drawn to their scale: a line stands where it ends, and what lies past it has
+    a second, thin bar above it."""
+    left, top, width = box
+    total = sum(sizes)
+    scale = width / max(total, room)
+    full = scale * room
+    shapes: list[Shape] = [_rectangle(left, top + 20, full, 12, GRID)]
+    start = left
+    for size, color in zip(sizes, colors, strict=True):
+        shapes.append(_rectangle(start, top + 20, scale * size, 12, color))
+        start += scale * size
+    if total > room:
+        shapes.append(_rectangle(left + full, top + 17, width - full, 3, OVER))
+        shapes.append(_rectangle(left + full - 1, top + 16, 2, 20, INK))
+    return shapes
+
+
 @dataclass(frozen=True)
 class Bar(Mark):
-    """A bar that fills: `parts` are fractions of the track, laid one after the other. Past 1 it
-    turns colour, and an overflow mark is drawn past its end.
+    """A bar that fills: `parts` are fractions of the track, laid one after the other.
 
     `box` is (left, top, width) in pixels of the picture; name and value stand above the track.
     """
@@ -303,19 +326,7 @@ class Bar(Mark):
         return sum(self.parts) > 1
 
     def shapes(self, view):
-        left, top, width = self.box
-        shapes = [_rectangle(left, top + 20, width, 12, GRID)]
-        start = 0.0
-        for part, color in zip(self.parts, self.colors, strict=True):
-            end = min(start + part, 1.0)
-            fill = OVER if self.runs_over else color
-            shapes.append(
-                _rectangle(left + width * start, top + 20, width * (end - start), 12, fill)
-            )
-            start = end
-        if self.runs_over:
-            shapes.append(_rectangle(left + width, top + 17, 7, 18, OVER))
-        return shapes
+        return _filled(self.box, self.parts, self.colors, 1.0)
 
     def captions(self, view, taken):
         left, top, width = self.box
@@ -339,7 +350,7 @@ class Part:
 @dataclass(frozen=True)
 class Stack(Mark):
     """A bar of parts that keep their colours, with the name and size of each below it, in their
-    order. What lies past `room`, in the same unit as the parts, has a second, thin bar above it.
+    order. `room` is in the same unit as the parts.
 
     `box` is (left, top, width) in pixels of the picture, as a Bar's is; name and value stand above.
     """
@@ -360,18 +371,9 @@ class Stack(Mark):
         return self.total > self.room
 
     def shapes(self, view):
-        left, top, width = self.box
-        scale = width / max(self.total, self.room)
-        full = scale * self.room
-        shapes = [_rectangle(left, top + 20, full, 12, GRID)]
-        if self.runs_over:
-            shapes.append(_rectangle(left + full, top + 17, width - full, 3, OVER))
-        start = left
-        for part in self.parts:
-            shapes.append(_rectangle(start, top + 20, scale * part.size, 12, part.color))
-            start += scale * part.size
-        shapes.append(_rectangle(left + full - 1, top + 16, 2, 20, INK))
-        return [*shapes, *(_rectangle(x, top + 43, 8, 8, part.color) for x, part in self._key())]
+        sizes, colors = zip(*((part.size, part.color) for part in self.parts), strict=True)
+        swatches = [_rectangle(x, self.box[1] + 43, 8, 8, part.color) for x, part in self._key()]
+        return _filled(self.box, sizes, colors, self.room) + swatches
 
     def captions(self, view, taken):
         left, top, width = self.box
