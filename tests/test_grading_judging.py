@@ -301,6 +301,10 @@ def test_slice_has_the_other_ways_of_a_dispatching_function():
     assert [names["f"](x) for x in (0.5, 1, [], "")] == [0, 1, 2, 3]
 
 
+def _kind(value):
+    return f"{type(value).__name__} of {np.size(value)}"
+
+
 LIKE_A_LIST = [
     [1.0, 2.0],
     (1.0, 2.0),
@@ -327,7 +331,7 @@ NOT_LIKE_A_LIST = [
 ]
 
 
-@pytest.mark.parametrize("value", [*LIKE_A_LIST, *NOT_LIKE_A_LIST], ids=repr)
+@pytest.mark.parametrize("value", [*LIKE_A_LIST, *NOT_LIKE_A_LIST], ids=_kind)
 def test_the_check_and_the_grader_have_one_rule_for_a_list(value):
     question = rl.FunctionQuestion(
         "of.mine",
