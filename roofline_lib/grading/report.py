@@ -29,21 +29,15 @@ class Report:
     questions: Sequence[Question]
     words: LessonWords
     by_hand: HandMarks | None = None  # None where open questions do not count
-    late: Mapping[str, Lateness] | None = None  # by student; None where late days do not count
+    late: Mapping[str, Lateness] | None = None  # of every student; None where they do not count
     answers: Mapping[tuple[str, str], str] | None = None  # to open questions, by (student, name)
 
     @property
     def rows(self) -> list[Row]:
         """A Row for each of the marks, in their order."""
-        late = self.late
+        late = self.late or {}
         return [
-            row_of(
-                one,
-                self.questions,
-                self.by_hand,
-                None if late is None else late.get(one.student, Lateness(0)),
-            )
-            for one in self.marks
+            row_of(one, self.questions, self.by_hand, late.get(one.student)) for one in self.marks
         ]
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
-from roofline_lib.questions.shared import PRECISION_OF_WIDTH
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
+from roofline_lib.questions.shared import PRECISION_OF_WIDTH, written
 
 
 def _scores(precision="bf16"):
@@ -119,6 +119,35 @@ def _merge(top, weight, mix, other_top, other_weight, other_mix):
         float(mine * mix + theirs * other_mix),
     ]
 
+
+def _kept_asked(tokens=131072, window=4096):
+    return NumberQuestion(
+        "attention.x-kept",
+        "A model of 32 layers keeps keys and values of 8 KV heads of 128 in bf16. Every second "
+        f"layer has a window of {window} tokens. How many GB does one sequence of "
+        f"{written(tokens)} tokens keep?",
+        unit="GB",
+        reference=lambda: _kept(tokens, window),
+        tolerance=0.005,
+        slips=[
+            ("every-layer", lambda: _kept(window, window)),
+            ("no-window", lambda: _kept(tokens, tokens)),
+            ("elements-not-bytes", lambda: _kept(tokens, window) / 2),
+        ],
+        hint=(f"16 layers of {written(tokens)} keys and 16 of {window}, and as many values."),
+    )
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(
+        _kept_asked,
+        lambda rng: {
+            "tokens": 4096 * rng.randint(12, 60),
+            "window": rng.choice([1024, 2048, 4096, 8192]),
+        },
+    ),
+)
 
 QUESTIONS = [
     NumberQuestion(
@@ -242,20 +271,7 @@ QUESTIONS = [
             "the text."
         ),
     ),
-    NumberQuestion(
-        "attention.x-kept",
-        "A model of 32 layers keeps keys and values of 8 KV heads of 128 in bf16. Every second "
-        "layer has a window of 4096 tokens. How many GB does one sequence of 131,072 tokens keep?",
-        unit="GB",
-        reference=lambda: _kept(131072, 4096),
-        tolerance=0.005,
-        slips=[
-            ("every-layer", lambda: _kept(4096, 4096)),
-            ("no-window", lambda: _kept(131072, 131072)),
-            ("elements-not-bytes", lambda: _kept(131072, 4096) / 2),
-        ],
-        hint="16 layers of 131,072 keys and 16 of 4096, and as many values.",
-    ),
+    _kept_asked(),
     FunctionQuestion(
         "attention.x-merge",
         "A function: [largest score, sum, mix] of all keys from those of two halves.",

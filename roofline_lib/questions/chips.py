@@ -1,7 +1,7 @@
 """Questions on several chips and the links between them."""
 
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
 from roofline_lib.collectives import (
     algorithm_bandwidth,
     bus_bandwidth,
@@ -40,6 +40,9 @@ def _what_helps():
         "memory a quarter faster": _small_step(memory=1.25),
     }
     return min(times, key=times.get)
+
+
+_COUNTED = {4: "Four", 8: "Eight", 16: "Sixteen"}
 
 
 def _share(bandwidth=_NVLINK.bandwidth):
@@ -104,6 +107,35 @@ def _levels(hosts, cards, inside, between):
     """(ranks, link) inside a host and between hosts."""
     return (cards, rl.Link(inside)), (hosts, rl.Link(between))
 
+
+def _bus(gibibytes=4, cards=8, milliseconds=18):
+    seconds = milliseconds / 1000
+    return NumberQuestion(
+        "chips.x-bus",
+        f"{_COUNTED[cards]} cards all-reduce {gibibytes} GiB in {milliseconds} ms. What is the bus "
+        "bandwidth, that is, how fast does each card send?",
+        unit="GB/s",
+        reference=lambda: bus_bandwidth("all_reduce", gibibytes * 2**30, cards, seconds),
+        tolerance=0.005,
+        slips=[
+            ("bus-for-algorithm", lambda: algorithm_bandwidth(gibibytes * 2**30, seconds)),
+            ("gib-for-gb", lambda: bus_bandwidth("all_reduce", gibibytes * 1e9, cards, seconds)),
+        ],
+        hint=(f"{gibibytes} x 2^30 bytes over the time, times 2 x {cards - 1}/{cards}."),
+    )
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(
+        _bus,
+        lambda rng: {
+            "gibibytes": rng.randint(2, 9),
+            "cards": rng.choice([4, 8, 16]),
+            "milliseconds": rng.randint(15, 60),
+        },
+    ),
+)
 
 QUESTIONS = [
     NumberQuestion(
@@ -179,19 +211,7 @@ QUESTIONS = [
         ],
         hint="two ranks send 2 x 1/2 of the array each; 450 GB/s go one way.",
     ),
-    NumberQuestion(
-        "chips.x-bus",
-        "Eight cards all-reduce 4 GiB in 18 ms. What is the bus bandwidth, that is, how fast does "
-        "each card send?",
-        unit="GB/s",
-        reference=lambda: bus_bandwidth("all_reduce", 4 * 2**30, 8, 18e-3),
-        tolerance=0.005,
-        slips=[
-            ("bus-for-algorithm", lambda: algorithm_bandwidth(4 * 2**30, 18e-3)),
-            ("gib-for-gb", lambda: bus_bandwidth("all_reduce", 4e9, 8, 18e-3)),
-        ],
-        hint="4 x 2^30 bytes over the time, times 2 x 7/8.",
-    ),
+    _bus(),
     NumberQuestion(
         "chips.x-gradients",
         "Llama-3-8B (8.03e9 parameters) trains by data parallelism on 8 H200, 450 GB/s one way "

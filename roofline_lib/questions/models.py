@@ -5,7 +5,7 @@ from statistics import mean, median
 
 import roofline_lib as rl
 from roofline_lib import measuring
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
 
 _LLAMA = rl.transformer("llama-3-70b")
 _CARD = rl.machine("H200 SXM")
@@ -53,8 +53,8 @@ def _prefix(computed=0.25, worth=2):
     return worth * rl.transformer("llama-3-8b").parameters * 4096 * computed / 682e12
 
 
-def _in_flight(ttft=0.4, gaps=200):
-    return rl.requests_in_flight(5, ttft + gaps * 0.020)
+def _in_flight(rate, gaps, ttft=0.4):
+    return rl.requests_in_flight(rate, ttft + gaps * 0.020)
 
 
 def _unused(tokens=None):
@@ -114,6 +114,28 @@ def _best_guesses(acceptance, users, step, row, draft, most, yields=rl.expected_
 
     return max(range(most + 1), key=rate)
 
+
+def _in_flight_asked(rate=5, gaps=200):
+    return NumberQuestion(
+        "models.x-in-flight",
+        f"{rate} requests a second come in. Each gets its first token after 0.4 s and then {gaps} "
+        "more, 20 ms apart. How many are being served at a time, on average?",
+        reference=lambda: _in_flight(rate, gaps),
+        counts="requests",
+        slips=[
+            ("forgot-first-token", lambda: _in_flight(rate, gaps, ttft=0)),
+            ("until-the-first-token", lambda: _in_flight(rate, gaps=0)),
+        ],
+        hint="Little's law: requests a second times the seconds that each stays.",
+    )
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(
+        _in_flight_asked, lambda rng: {"rate": rng.randint(3, 12), "gaps": 10 * rng.randint(10, 60)}
+    ),
+)
 
 QUESTIONS = [
     NumberQuestion(
@@ -194,18 +216,7 @@ QUESTIONS = [
         ],
         hint="the last page holds 1 to 16 tokens, so 15 to 0 are missing.",
     ),
-    NumberQuestion(
-        "models.x-in-flight",
-        "5 requests a second come in. Each gets its first token after 0.4 s and then 200 more, 20 "
-        "ms apart. How many are being served at a time, on average?",
-        reference=_in_flight,
-        counts="requests",
-        slips=[
-            ("forgot-first-token", lambda: _in_flight(ttft=0)),
-            ("until-the-first-token", lambda: _in_flight(gaps=0)),
-        ],
-        hint="Little's law: requests a second times the seconds that each stays.",
-    ),
+    _in_flight_asked(),
     NumberQuestion(
         "models.x-prefix",
         "Of a prompt of 4,096 tokens three quarters lie in the prefix cache. How long do the "

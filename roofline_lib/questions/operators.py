@@ -1,7 +1,7 @@
 """Questions on operators: norms, activations, fused steps and narrow weights."""
 
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
 from roofline_lib.model import fused
 from roofline_lib.questions.shared import HOUSE, PRECISION_OF_WIDTH
 
@@ -30,9 +30,9 @@ def _epilogues():
     }
 
 
-def _gelu(precision="bf16"):
+def _gelu(numbers, precision="bf16"):
     """Bytes that one kernel saves over eight."""
-    step = rl.elementwise(8192 * 16384, precision, reads=1)
+    step = rl.elementwise(numbers, precision, reads=1)
     return (8 * step).bytes_moved - fused(*8 * [step], bytes_moved=step.bytes_moved).bytes_moved
 
 
@@ -121,6 +121,31 @@ def _plan_seconds(
     return seconds
 
 
+def _gelu_asked(rows=8192, columns=16384):
+    numbers = rows * columns
+    return NumberQuestion(
+        "operators.x-gelu",
+        "An activation function is spelled out in eight kernels; each reads and writes all "
+        f"[{rows}, {columns}] numbers, in bf16. How many GB of traffic does one kernel save?",
+        unit="GB",
+        reference=lambda: _gelu(numbers),
+        tolerance=0.005,
+        slips=[
+            ("wrong-width", lambda: _gelu(numbers, "fp32")),
+            ("elements-not-bytes", lambda: _gelu(numbers, "int8")),
+        ],
+        hint="sixteen crossings become two.",
+    )
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(
+        _gelu_asked,
+        lambda rng: {"rows": 512 * rng.randint(6, 24), "columns": 1024 * rng.randint(8, 28)},
+    ),
+)
+
 QUESTIONS = [
     NumberQuestion(
         "operators.add-norm",
@@ -174,19 +199,7 @@ QUESTIONS = [
             "only 4096 numbers to move."
         ),
     ),
-    NumberQuestion(
-        "operators.x-gelu",
-        "An activation function is spelled out in eight kernels; each reads and writes all [8192, "
-        "16384] numbers, in bf16. How many GB of traffic does one kernel save?",
-        unit="GB",
-        reference=_gelu,
-        tolerance=0.005,
-        slips=[
-            ("wrong-width", lambda: _gelu("fp32")),
-            ("elements-not-bytes", lambda: _gelu("int8")),
-        ],
-        hint="sixteen crossings become two.",
-    ),
+    _gelu_asked(),
     NumberQuestion(
         "operators.x-narrow",
         "One row goes through a layer [8192] -> [28672] of the house chip, in bf16. How many "

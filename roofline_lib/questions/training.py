@@ -3,7 +3,7 @@
 import math
 
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
 from roofline_lib.questions.shared import HOUSE
 
 _DAY = 86_400
@@ -20,15 +20,10 @@ def _logits():
     return rl.training_memory("llama-3-8b", 1, 8192).logits
 
 
-def _cluster(worth=6, factor=1):
-    """Days of 13e9 parameters and 1e12 tokens on 256 A100 at 45 percent."""
-    return (
-        worth
-        / 6
-        * rl.training_flops(13e9, 1e12)
-        / (256 * 0.45 * factor * _A100.peak("bf16"))
-        / _DAY
-    )
+def _cluster(billions, chips, worth=6, factor=1):
+    """Days of so many 1e9 parameters and 1e12 tokens on A100 at 45 percent."""
+    flops = worth / 6 * rl.training_flops(1e9 * billions, 1e12)
+    return flops / (chips * 0.45 * factor * _A100.peak("bf16")) / _DAY
 
 
 def _useful():
@@ -117,6 +112,30 @@ def _best_rate(
     return max(rates)
 
 
+def _cluster_asked(billions=13, chips=256):
+    return NumberQuestion(
+        "training.x-cluster",
+        f"{billions}e9 parameters, 1e12 tokens, {chips} chips A100 80GB SXM at 45 % utilisation: "
+        "how many days, by the rule?",
+        reference=lambda: _cluster(billions, chips),
+        slips=[
+            ("mac-is-flop", lambda: _cluster(billions, chips, worth=3)),
+            ("sparse-peak", lambda: _cluster(billions, chips, factor=2)),
+            ("forward-only", lambda: _cluster(billions, chips, worth=2)),
+        ],
+        hint=f"6 N D over {chips} times 0.45 of the dense bf16 peak; a day has 86,400 s.",
+        counts="days",
+    )
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(
+        _cluster_asked,
+        lambda rng: {"billions": rng.randint(6, 40), "chips": 32 * rng.randint(4, 31)},
+    ),
+)
+
 QUESTIONS = [
     NumberQuestion(
         "training.six-n-d",
@@ -197,19 +216,7 @@ QUESTIONS = [
         reference=lambda: min(_PARTS, key=lambda name: _PARTS[name]().intensity),
         hint="Half a FLOP a byte, over every parameter: bytes that hardly compute.",
     ),
-    NumberQuestion(
-        "training.x-cluster",
-        "13e9 parameters, 1e12 tokens, 256 chips A100 80GB SXM at 45 % utilisation: how many "
-        "days, by the rule?",
-        reference=_cluster,
-        slips=[
-            ("mac-is-flop", lambda: _cluster(worth=3)),
-            ("sparse-peak", lambda: _cluster(factor=2)),
-            ("forward-only", lambda: _cluster(worth=2)),
-        ],
-        hint="6 N D over 256 times 0.45 of the dense bf16 peak; a day has 86,400 s.",
-        counts="days",
-    ),
+    _cluster_asked(),
     NumberQuestion(
         "training.x-useful",
         "A run keeps layer inputs only and computes its forward pass twice. Its chips compute for "
