@@ -250,9 +250,11 @@ class Choice(Control):
         super().__init__(name, label, value, [view])
         if isinstance(self.picker, widgets.ToggleButtons) and width > 190:
             self.layout.grid_area = _ROW
-        self.picker.observe(
-            lambda change: self.picker.value is not None and self.take(self.picker.value), "value"
-        )
+        self.picker.observe(self._picked, "value")
+
+    def _picked(self, change: Bunch) -> None:
+        if self.picker.value is not None:
+            self.take(self.picker.value)
 
     def widen_label(self, width: str) -> None:
         if isinstance(self.picker, widgets.ToggleButtons):

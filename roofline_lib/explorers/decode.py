@@ -121,10 +121,12 @@ def figures(
     kv: str,
     activations: str,
 ) -> Figures:
-    precisions = {"weights": weights, "kv": kv, "activations": activations}
-    works = model.decode(batch, context, **precisions)
-    over_batches = model.decode(_BATCHES, context, **precisions)
+    works, over_batches = (
+        model.decode(size, context, weights=weights, kv=kv, activations=activations)
+        for size in (batch, _BATCHES)
+    )
     groups = _groups(works)
+    first, *rest = works.values()
     return Figures(
         model,
         machine,
@@ -132,10 +134,10 @@ def figures(
         context,
         activations,
         limits={name: bound(work, machine, activations) for name, work in groups.items()},
-        total=sum(works.values()),
+        total=sum(rest, first),
         attention=works["attention"],
         time=time_in_sequence(works.values(), machine, activations),
-        times=time_in_sequence(over_batches.values(), machine, activations),
+        times=np.asarray(time_in_sequence(over_batches.values(), machine, activations)),
         stored=(model.weight_bytes(weights), model.kv_bytes(batch, context, kv)),
     )
 
@@ -152,7 +154,7 @@ _PURPOSES = {
 
 def _groups(works: dict[str, Work]) -> dict[str, Work]:
     """The step's Works by purpose: what shares a label shares a point."""
-    groups = {}
+    groups: dict[str, Work] = {}
     for name, work in works.items():
         purpose = _PURPOSES.get(name.split()[0], "projections")
         groups[purpose] = work + groups.get(purpose, 0)
@@ -198,7 +200,7 @@ def marks(found: Figures, axes: tuple[Axes, ...]) -> tuple[Mark, ...]:
 def _points(limits: dict[str, Bound]) -> list[Point]:
     """A point for each group; groups that lie on one another share it and its label. Attention's is
     a diamond, on top of the others."""
-    heaps = {}
+    heaps: dict[str, list[str]] = {}
     for name in sorted(limits, key=lambda name: name != "attention"):
         close = (
             one

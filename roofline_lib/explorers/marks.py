@@ -49,6 +49,7 @@ class Taken:
         return min(places, key=hits)
 
 
+@dataclass(frozen=True)
 class Mark:
     """Something in the picture. `view` says where the axes that it belongs to stand."""
 

@@ -3,6 +3,7 @@ sheet's roof and the sustained one, and what explains the gap of one of them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from roofline_lib.explorers.scenes import Scene, dashed, percent, roofline, roof
 from roofline_lib.explorers.stage import Axes
 from roofline_lib.machines import Machine
 from roofline_lib.measuring.record import Point as Timed
-from roofline_lib.measuring.record import Record, load, recorded, validate
+from roofline_lib.measuring.record import ProductShape, Record, load, recorded, validate
 from roofline_lib.measuring.roofs import NoNominalRoof, nominal_roof, sustained_roof
 from roofline_lib.measuring.verdicts import explain, launch_floor, verdict
 from roofline_lib.model import bound
@@ -118,7 +119,12 @@ class Product:
 
     @property
     def size(self) -> int:
-        return self.timed.shape.m
+        return self.shape.m
+
+    @property
+    def shape(self) -> ProductShape:
+        """Its sizes; the records of its families have no other kind of shape."""
+        return cast(ProductShape, self.timed.shape)
 
     @property
     def of_allowed(self) -> float:
@@ -211,7 +217,7 @@ def _share_marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
         Line(axes.xlim, (1.0, 1.0), COMPUTE, "what the model allows", 3),
         dashed(sizes, kept_up, FAINT, "roof kept up"),
         *(Point(p.size, p.of_allowed, "", FAINT, radius=4) for p in found.products),
-        Gap(shown.size, *sorted((shown.of_allowed, 1.0)), ""),
+        Gap(shown.size, min(shown.of_allowed, 1.0), max(shown.of_allowed, 1.0), ""),
         Point(shown.size, shown.of_allowed, percent(shown.of_allowed), INK, bold=True),
     )
 
@@ -227,7 +233,8 @@ def _roofline_marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
         Point(shown.intensity, shown.allowed, "", INK, hollow=True),
         Point(shown.intensity, shown.measured, f"{shown.side} = {shown.size}", INK, bold=True),
     )
-    return tuple(replace(mark, panel=1) for mark in drawn)
+    # a Mark has no fields of its own; each of these has a panel
+    return tuple(replace(cast(Any, mark), panel=1) for mark in drawn)
 
 
 def _sustained_marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
@@ -253,7 +260,7 @@ def _bars(found: Figures) -> list[Bar]:
 def sentences(found: Figures) -> tuple[str, ...]:
     said = [*_instead(found), *_measured(found)]
     if found.shown.measured < found.shown.allowed:
-        most = min(found.factors, key=found.factors.get)
+        most = min(found.factors, key=lambda name: found.factors[name])
         said.append(f"Most of the gap: {_NAMES[most]}, {significant(found.factors[most])}.")
     timed = found.shown.timed
     if timed.clock is not None:
@@ -277,7 +284,7 @@ def _instead(found: Figures) -> list[str]:
 
 def _measured(found: Figures) -> list[str]:
     timed = found.shown.timed
-    shape = timed.shape
+    shape = found.shown.shape
     first, *rest = verdict(timed, found.nominal).sentences
     return [
         f"[{shape.m}, {shape.k}] @ [{shape.k}, {shape.n}] in {timed.precision} "

@@ -13,7 +13,7 @@ from roofline_lib.explorers.shapes import Path, Words
 from roofline_lib.explorers.stage import Axes, View
 from roofline_lib.labels import text_size
 from roofline_lib.machines import Machine
-from roofline_lib.model import Work, bound, time_in_sequence
+from roofline_lib.model import Bound, Work, bound, time_in_sequence
 from roofline_lib.model import fused as merge
 from roofline_lib.operators import (
     attention,
@@ -134,6 +134,11 @@ class Figures:
         return self.machine.peak(self.precision)
 
 
+def _side(limit: Bound) -> str:
+    """The side of the ridge that one operator lies on."""
+    return str(limit.bound_by)
+
+
 def figures(
     machine: Machine,
     precision: str,
@@ -146,15 +151,16 @@ def figures(
 ) -> Figures:
     compared = []
     for kernels in _operators(precision, tokens, kv_heads, causal):
-        apart, one = sum(kernels.steps), merge(*kernels.steps, bytes_moved=kernels.least_bytes)
+        first, *others = kernels.steps
+        apart, one = sum(others, first), merge(*kernels.steps, bytes_moved=kernels.least_bytes)
         together = bound(one, machine, precision)
         steps_time = time_in_sequence(kernels.steps, machine, precision)
         compared.append(
             Comparison(
                 kernels.name,
                 kernels.shape,
-                Way(apart, bound(apart, machine, precision).bound_by, steps_time),
-                Way(one, together.bound_by, together.time),
+                Way(apart, _side(bound(apart, machine, precision)), steps_time),
+                Way(one, _side(together), together.time),
                 flash if _KINDS[kernels.name] == "D" else fused,
             )
         )

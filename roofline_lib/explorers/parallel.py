@@ -13,7 +13,7 @@ from roofline_lib.machines import Machine
 from roofline_lib.parallel import Parallel
 from roofline_lib.precisions import SERVED
 from roofline_lib.quantities import quantity, significant
-from roofline_lib.style import COMPUTE, FAINT, INK, MEMORY, OVER, ROOM, decades
+from roofline_lib.style import COMPUTE, FAINT, INK, MEMORY, ROOM, decades
 from roofline_lib.transformer import Transformer
 
 _RANKS = (1, 2, 4, 8, 16, 32, 64)
@@ -72,7 +72,7 @@ class ParallelExplorer(Explorer):
         except ValueError as missing:
             return _nothing(str(missing))
         found = figures(model, machine, link, tensor, batch, context, weights)
-        if not found.shown:
+        if not found.can_be_cut:
             return _nothing(_why_not(found))
         axes = axes_for(found)
         return Scene((axes,), marks(found, axes), sentences(found), alt(found), 400)
@@ -111,9 +111,14 @@ class Figures:
     steps: tuple[Step, ...]
 
     @property
-    def shown(self) -> Step | None:
-        """The step on as many chips as are set; None where it cannot be cut so."""
-        return next((step for step in self.steps if step.chips == self.tensor), None)
+    def can_be_cut(self) -> bool:
+        """Whether there is a step on as many chips as are set."""
+        return any(step.chips == self.tensor for step in self.steps)
+
+    @property
+    def shown(self) -> Step:
+        """The step on as many chips as are set, where it can be cut so."""
+        return next(step for step in self.steps if step.chips == self.tensor)
 
     @property
     def fastest(self) -> Step:
@@ -201,7 +206,7 @@ def _memory_bar(found: Figures) -> list[Bar]:
             (share,),
             f"{percent(share)} of {quantity(room, 'byte')}",
             (74, 362, 550),
-            (ROOM if share <= 1 else OVER,),
+            (ROOM,),
         )
     ]
 

@@ -245,13 +245,10 @@ def _measured_marks(found: Figures) -> tuple[Mark, ...]:
     measured, needed = found.measured, found.needed / _GIGA
     color = OVER if found.beats_its_peak else ROOM
     label = _high_up(found, measured, f"measured {_level(measured)}")
-    found_marks = [
+    low, high = min(measured, found.counted), max(measured, found.counted)
+    found_marks: list[Mark] = [
         Line(_CLOCKS, (measured, measured), color, label, 2),
-        Gap(
-            found.clock / _GIGA,
-            *sorted((measured, found.counted)),
-            percent(found.of_counted),
-        ),
+        Gap(found.clock / _GIGA, low, high, percent(found.of_counted)),
     ]
     if needed <= _CLOCKS[1]:
         clock = _high_up(found, measured, f"{significant(needed, 4)} GHz")
@@ -354,7 +351,7 @@ def _listing(machine: Machine, chosen: Peak | None) -> Iterator[tuple]:
     """A heading for each kind of unit, below it the peaks that it gives; the chosen one is bold and
     has a dot."""
     yield ("", f"FLOP/clock/{machine.unit_name}", "TFLOP/s"), False, FAINT
-    by_unit = {}
+    by_unit: dict[str, list[Peak]] = {}
     for peak in (one for options in machine.peaks.values() for one in options):
         by_unit.setdefault(peak.unit_kind or "all units", []).append(peak)
     for kind, peaks in by_unit.items():

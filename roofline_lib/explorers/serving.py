@@ -137,9 +137,9 @@ def figures(
 ) -> Figures:
     works = model.decode(np.append(_BATCHES, batch), context, weights=weights, kv=kv)
     step = step_time(works, machine, "bf16", kernels, PER_KERNEL)
+    least, expected = np.asarray(step.bound), np.asarray(step.forecast)
     bound, forecast = (
-        DecodeCurve(_BATCHES, wait[:-1], _BATCHES / wait[:-1])
-        for wait in (step.bound, step.forecast)
+        DecodeCurve(_BATCHES, waits[:-1], _BATCHES / waits[:-1]) for waits in (least, expected)
     )
     room = machine.capacities.get("DRAM", np.inf)
     held, sequence = model.weight_bytes(weights), model.kv_bytes(1, context, kv)
@@ -155,8 +155,8 @@ def figures(
         context,
         bound,
         forecast,
-        float(step.bound[-1]),
-        float(step.forecast[-1]),
+        float(least[-1]),
+        float(expected[-1]),
         kernels,
         wait,
         fits=int(max(0, min((room - held) // sequence, 2**30))),

@@ -47,11 +47,13 @@ class Path:
 
     def artist(self, height: float) -> Artist:
         points = np.column_stack([self.points[:, 0], height - self.points[:, 1]])
-        look = {"lw": self.width * _POINTS, "alpha": self.opacity}
+        thick, edge = self.width * _POINTS, self.stroke or "none"
         if self.fill:
-            return Polygon(points, fc=self.fill, ec=self.stroke or "none", **look)
-        dash = (0, tuple(length / self.width for length in self.dash)) if self.dash else "-"
-        return Line2D(*points.T, color=self.stroke, ls=dash, **look)
+            return Polygon(points, fc=self.fill, ec=edge, lw=thick, alpha=self.opacity)
+        line = Line2D(points[:, 0], points[:, 1], color=edge, lw=thick, alpha=self.opacity)
+        if self.dash:
+            line.set_linestyle((0, tuple(length / self.width for length in self.dash)))
+        return line
 
     def covered(self) -> np.ndarray:
         """Pixels (n, 2) for labels to keep off; a tint without an outline covers none."""

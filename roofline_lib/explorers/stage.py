@@ -111,7 +111,6 @@ def _new_figure(axes: tuple[Axes, ...], height: int) -> Figure:
     """A Figure that pyplot never sees, with the axes drawn at their fixed rectangles; its display
     pixels are the picture's, y up."""
     fig = Figure(figsize=(WIDTH / 100, height / 100), dpi=100, facecolor=CARD)
-    FigureCanvasAgg(fig)
     for one in axes:
         left, top, width, high = one.rect
         ax = fig.add_axes(
@@ -148,9 +147,10 @@ def png(axes: tuple[Axes, ...], height: int, shapes: Sequence[Shape]) -> bytes:
             artist = shape.artist(height)
             artist.set(transform=None, zorder=10 + order, clip_on=False)
             fig.add_artist(artist)
-        fig.canvas.draw()
+        canvas = FigureCanvasAgg(fig)
+        canvas.draw()
     # a stored notebook stays small: 15 KB, not 50
-    few = Image.fromarray(np.asarray(fig.canvas.buffer_rgba())[..., :3]).quantize(64)
+    few = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3]).quantize(64)
     file = io.BytesIO()
     few.save(file, format="png", optimize=True)
     return file.getvalue()

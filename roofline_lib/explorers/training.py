@@ -139,7 +139,8 @@ def _over_sizes(
     moves."""
     step = training_step(model, _SIZES, tokens, accumulation, keep)
     rates = _SIZES * accumulation * tokens / time_in_sequence(step.values(), machine, _PRECISION)
-    return tuple(rates), tuple(training_memory(model, _SIZES, tokens, keep).total)
+    needs = training_memory(model, _SIZES, tokens, keep).total
+    return tuple(np.asarray(rates).tolist()), tuple(np.asarray(needs).tolist())
 
 
 def _curves(found: Figures) -> tuple[Curve, Curve]:
@@ -177,7 +178,7 @@ def marks(found: Figures, axes: tuple[Axes, ...]) -> tuple[Mark, ...]:
         _point(found.optimizer, "optimizer", "D"),
         *rate.marks(1),
         *need.marks(2),
-        *(() if found.room is None else _against_the_room(found)),
+        *(() if found.room is None else _against_the_room(found, found.room)),
     )
 
 
@@ -185,9 +186,9 @@ def _point(limit: Bound, name: str, kind: str) -> Point:
     return Point(limit.work.intensity, limit.attainable_performance, name, INK, kind, rank=-1)
 
 
-def _against_the_room(found: Figures) -> tuple[Mark, ...]:
+def _against_the_room(found: Figures, room: float) -> tuple[Mark, ...]:
     """What the machine's memory holds, as a line over the curve and as a bar of parts."""
-    room, (left, width) = found.room, WIDE
+    left, width = WIDE
     room_for_names = 58
     said = quantity(room, "byte")
     return (
