@@ -337,10 +337,18 @@ BREAKS = {
     "checks/questions": [
         ("_SLIP_TOLERANCE = 0.004", "_SLIP_TOLERANCE = 0.04"),
         ("within(read.value, reference, self.tolerance)", "within(read.value, reference, 0.01)"),
-        ("if all(_agrees(", "if any(_agrees("),
+        ("if all(_gives(", "if any(_gives("),
         ("0 < short <= 1", "0 < short <= 2"),
         ('if self.rounded == "up" else too_much', 'if self.rounded == "down" else too_much'),
         ("read))[:1]", "read))"),
+    ],
+    "checks/variants": [
+        ("self.ask(**self.draw(rng))", "self.ask()"),
+        ("{self.ask().id} {name}", "{self.ask().id}"),
+    ],
+    "grading/lateness": [
+        ("min(100.0, self.percent_a_day * self.days)", "self.percent_a_day * self.days"),
+        ("points * (100 - self.percent_off) / 100", "points - self.percent_off / 100"),
     ],
     "checks/guesses": [
         ("times = max(ratio, 1 / ratio)", "times = ratio"),
@@ -423,6 +431,8 @@ TESTS = {  # module: its test files, where they are not tests/test_<module>.py
     "checks/slips": ["tests/test_checks.py"],
     "checks/tries": ["tests/test_checks.py"],
     "checks/guesses": ["tests/test_guesses.py"],
+    "checks/variants": ["tests/test_variants.py"],
+    "grading/lateness": ["tests/test_lateness.py"],
     "measuring/record": ["tests/test_measuring_record.py"],
     "measuring/roofs": ["tests/test_measuring_verdicts.py", "tests/test_measuring_machines.py"],
     "measuring/system": ["tests/test_measuring_machines.py"],

@@ -11,8 +11,7 @@ from harness.grading import FIRST, grade, read, rows, write
 
 from roofline_lib import style
 from roofline_lib.checks.slips import slip_texts
-from roofline_lib.grading import gradebooks, pages, roster
-from roofline_lib.grading.lateness import Lateness
+from roofline_lib.grading import gradebooks, pages
 from roofline_lib.grading.rows import Row
 from roofline_lib.grading.words import LONGEST_ANSWER, open_answer
 
@@ -152,26 +151,6 @@ def contrast(one, other):
 
     darker, lighter = sorted((luminance(one), luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
-
-
-# Late days
-
-
-@pytest.mark.parametrize(
-    ("late", "left"),
-    [(Lateness(0), 4), (Lateness(1), 3.6), (Lateness(11), 0), (Lateness(2, 0), 4)],
-)
-def test_a_late_day_takes_its_share_and_never_more_than_all(late, left):
-    assert late.left_of(4) == left
-
-
-@pytest.mark.parametrize(
-    "line", ["eve,1", "ada,-1", "ada,1.5", "ada,one", "ada,1001", "ada,1\nada,2", "ada,²"]
-)
-def test_late_days_that_cannot_be_are_named_with_their_line(line, tmp_path):
-    (tmp_path / "late.csv").write_text(f"student,days\n{line}\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"late\.csv, line [23]"):
-        roster.read_late_days(tmp_path / "late.csv", {"ada"})
 
 
 # Gradebooks
