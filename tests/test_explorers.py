@@ -337,6 +337,24 @@ def test_a_slider_walks_its_whole_range(name):
             assert (control.ladder[0], control.ladder[-1]) == (control.low, control.high)
 
 
+def test_a_screen_reader_hears_a_sliders_new_value_and_its_unit():
+    """The slider itself says the number of its step only."""
+
+    def heard(explorer):
+        said = overlay(explorer).find("span")
+        return None if said is None else (said.attrib["role"], said.text)
+
+    explorer = rl.GemmExplorer(m=1000)
+    assert heard(explorer) is None
+    explorer.controls["m"].slider.value += 1
+    assert heard(explorer) == ("status", "m (rows of A): 1280")
+    explorer.controls["precision"].picker.value = "bf16"  # a button says its own name
+    assert heard(explorer) is None
+    peak = rl.PeakExplorer()
+    peak.controls["clock"].value = 1.5e9
+    assert heard(peak) == ("status", "clock (GHz): 1.5 GHz")
+
+
 def test_choices_take_names_and_refuse_others():
     explorer = rl.GemmExplorer()
     explorer.controls["machine"].value = "h100-sxm"
