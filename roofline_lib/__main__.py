@@ -10,6 +10,10 @@ COMMANDS = {
     "course": ("roofline_lib.course.command", "open the lessons in JupyterLab, on your own copies"),
     "measure": ("roofline_lib.measuring.command", "time this machine and write a record"),
     "grade": ("roofline_lib.grading.command", "mark a class's notebooks"),
+    "profile": (
+        "roofline_lib.measuring.profiles.command",
+        "hold a profiler's kernels against a chip's roof",
+    ),
     "model": ("roofline_lib.pricing", "price a model on a chip, from its name or config.json"),
     "machines": ("roofline_lib.catalogue_text", "print the catalogue of chips, with sources"),
 }
