@@ -29,7 +29,7 @@ def built(part: str, tmp_path_factory) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
             command = [PYTHON, ROOT / "site" / "build.py", part, "--out", folder]
-            built = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            built = subprocess.run(command, capture_output=True, text=True, timeout=600)
             assert built.returncode == 0, built.stderr[-3000:]
             done.touch()
     return folder
