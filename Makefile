@@ -34,6 +34,7 @@ test-all: .venv/test .venv-site/done  ## also the slow ones: long random runs, b
 	@sh tools/debian_packages.sh chromium bubblewrap npm
 	$(BIN)/python tests/mutants.py
 	PYTHON=$(BIN)/python sh tools/other_versions.sh
+	$(MAKE) wasm
 	HYPOTHESIS_PROFILE=long $(PYTEST) -m "not online"
 
 setup: .venv/lab  ## build .venv and nothing else
@@ -56,6 +57,9 @@ bench: .venv/test  ## measure how soon the explorers answer, beside their peers
 site: .venv-site/done  ## build the web pages and the browser edition into site/_build/html
 	$(SITE_BIN)/python site/build.py
 
+wasm: .venv-wasm/done  ## run the numeric tests and every lesson on a WebAssembly Python
+	.venv-wasm/bin/python tests/wasm/run.py
+
 lock: .venv/test  ## write the lock files anew, with the newest versions that are a week old
 	$(COMPILE) --upgrade --extra course --output-file requirements.lock
 	$(COMPILE) --upgrade --extra test --extra peers --extra nbgrader --constraint requirements.lock --output-file requirements-test.lock
@@ -77,4 +81,11 @@ lock: .venv/test  ## write the lock files anew, with the newest versions that ar
 	$(PYTHON) -m venv --clear .venv-site
 	$(SITE_BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-site.lock && touch $@
 
-.PHONY: help lab fresh test test-all setup refresh exercises lessons bench site lock
+.venv-wasm/done: tests/wasm/requirements.lock tests/wasm/wheels.lock
+	@sh tools/debian_packages.sh python3-venv
+	$(PYTHON) -m venv --clear .venv-wasm
+	.venv-wasm/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/wasm/requirements.lock
+	.venv-wasm/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary=:all: --python-version 3.15 \
+		--implementation py --abi none --platform any --target .venv-wasm/wasm-site -r tests/wasm/wheels.lock && touch $@
+
+.PHONY: help lab fresh test test-all setup refresh exercises lessons bench site wasm lock
