@@ -33,9 +33,9 @@ class Taken:
         self._seen = len(self.shapes)
         return Covered.of(self._lines, self._solid)
 
-    def first_free(self, places: Sequence[Words]) -> Words:
-        """The first of these words that covers no marker and no other label, or else the one that
-        covers least of them."""
+    def first_free(self, places: Sequence[Words]) -> list[Words]:
+        """The first of these words that covers no marker and no other label; none where each
+        does."""
         self.covered()
         solid = np.concatenate([np.empty((0, 2)), *self._solid])
 
@@ -46,7 +46,7 @@ class Taken:
             level = (-0.8 * words.size - 2 < away[:, 1]) & (away[:, 1] < 0.25 * words.size)
             return int(np.count_nonzero(inside & level))
 
-        return min(places, key=hits)
+        return [words for words in places if not hits(words)][:1]
 
 
 @dataclass(frozen=True)
@@ -182,15 +182,13 @@ class Drop(Mark):
         width = text_size(self.label, 12)[0]
         beside = [(x + 6, "start")] if x + 6 + width < right else []
         beside += [(x - 6, "end")] if x - 6 - width > left else []
-        return [
-            taken.first_free(
-                [
-                    Words(at, foot - 7 - up, self.label, self.color, 12, anchor)
-                    for up in range(0, 108, 18)
-                    for at, anchor in beside
-                ]
-            )
-        ]
+        return taken.first_free(
+            [
+                Words(at, foot - 7 - up, self.label, self.color, 12, anchor)
+                for up in range(0, 108, 18)
+                for at, anchor in beside
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -256,14 +254,12 @@ class Side(Mark):
         if right - left < text_size(self.label, 13)[0] + 12:
             return []
         middle, (_, top, _, foot) = (left + right) / 2, view.frame
-        return [
-            taken.first_free(
-                [
-                    Words(middle, y, self.label, self.color, 13, "middle")
-                    for y in (top + 15, top + 34, foot - 28)
-                ]
-            )
-        ]
+        return taken.first_free(
+            [
+                Words(middle, y, self.label, self.color, 13, "middle")
+                for y in (top + 15, top + 34, foot - 28)
+            ]
+        )
 
 
 @dataclass(frozen=True)
