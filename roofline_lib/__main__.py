@@ -8,7 +8,7 @@ from roofline_lib.extras import MissingExtra
 
 COMMANDS = {
     "course": ("roofline_lib.course.command", "open the lessons in JupyterLab, on your own copies"),
-    "measure": ("roofline_lib.measuring.command", "time this machine and write a record"),
+    "measure": ("roofline_lib.own_curve", "time this machine and write a record"),
     "grade": ("roofline_lib.grading.command", "mark a class's notebooks"),
     "profile": (
         "roofline_lib.measuring.profiles.command",

@@ -47,6 +47,7 @@ OUTSIDE = {
     "style": {"numpy", "matplotlib"},
     "labels": {"numpy", "matplotlib"},
     "rooflines": {"numpy", "matplotlib"},
+    "own_curve": {"matplotlib"},
     "diagrams": {"matplotlib"},
     "explorers": {"numpy", "matplotlib", "PIL", "ipywidgets", "traitlets", "IPython"},
     "measuring": {"numpy", "threadpoolctl", "cupy", "torch"},

@@ -5,10 +5,13 @@ import sys
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from measured_points import made
 
 import roofline_lib as rl
+from roofline_lib import own_curve
 from roofline_lib.measuring import (
     NoNominalRoof,
     clocks,
@@ -18,6 +21,7 @@ from roofline_lib.measuring import (
     cuda,
     gpu,
     load,
+    loaded_clock,
     measure,
     nominal_roof,
     sustained_roof,
@@ -26,7 +30,7 @@ from roofline_lib.measuring import (
     verdict,
 )
 from roofline_lib.measuring.record import Chip
-from roofline_lib.measuring.roofs import sustained_by
+from roofline_lib.measuring.roofs import counted_from, sustained_by
 
 CPU_RECORDS = ("cpu_epyc_2", "cpu_epyc_2_quick", "cpu_xeon_4")
 AVX2 = "fpu sse2 avx avx2 fma"
@@ -412,7 +416,7 @@ def test_a_gpu_that_runs_nothing_is_absent_with_its_reason(monkeypatch, tmp_path
     record = measure("auto", quick=True, progress=False)
     assert record.chip.kind == "CPU" and said in record.absent[0].why
     out = tmp_path / "mine.json"
-    assert command.main(["--device", "gpu", "--quick", "--out", str(out)]) == 2
+    assert own_curve.main(["--device", "gpu", "--quick", "--out", str(out)]) == 2
     assert said in capsys.readouterr().err and not out.exists()
 
 
@@ -448,3 +452,65 @@ def test_a_name_as_drivers_print_it_finds_its_chip_or_none(printed, units, chip)
             nominal_roof(made_up)
     else:
         assert nominal_roof(made_up).name == chip and rl.machine(printed).name == chip
+
+
+# The clock under load, and where a counted peak's factors come from
+
+
+def test_the_chain_runs_and_its_steps_are_the_clock(monkeypatch):
+    assert loaded_clock.chain()(1000) > 0
+    monkeypatch.setattr(loaded_clock, "chain", lambda: lambda steps: steps / 3.1e9)
+    loads = []
+    assert loaded_clock.clock_under_load(lambda: loads.append(1)) == pytest.approx(3.1e9)
+    assert len(loads) == loaded_clock.TRIES
+
+
+def test_where_no_chain_runs_the_clock_is_absent_and_the_nominal_one_counts(monkeypatch):
+    monkeypatch.setattr(loaded_clock.platform, "machine", lambda: "riscv64")
+    setup = cpu.prepare(1, quick=True, repeats=3)
+    assert setup.chip.clock_under_load is None
+    assert "riscv64" in {one.what: one.why for one in setup.absent}["clock under load"]
+
+
+def test_a_counted_peak_takes_the_clock_under_load_and_says_where_its_factors_come_from():
+    chip = replace(load("cpu_xeon_4").chip, vector_flags=("avx2", "fma"), clock=2.5e9)
+    faster = replace(chip, clock_under_load=3e9)
+    assert counted_peaks(faster)["fp32"] == pytest.approx(counted_peaks(chip)["fp32"] * 3 / 2.5)
+    told = counted_from(faster)
+    assert set(told) == {"cores", "vector units", "lanes", "FLOP a lane", "clock"}
+    assert told["vector units"].startswith("assumed") and told["clock"].startswith("measured")
+    assert counted_from(chip)["clock"].startswith("read")
+    record = replace(load("cpu_xeon_4"), chip=replace(faster, sources=told))
+    assert validate(record).to_json()["machine"]["sources"] == told
+
+
+# The own curve
+
+
+def test_lab_measures_draws_and_names_the_plateau(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "measure", lambda *_, **__: load("cpu_epyc_2_quick"))
+    out = tmp_path / "mine.json"
+    assert own_curve.main(["--lab", "--out", str(out)]) == 0
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert f"from m = {own_curve.plateau(load('cpu_epyc_2_quick'))}" in told
+    assert (tmp_path / "mine.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("other", [["--links"], ["--model", "laptop"], ["--device", "gpu"]])
+def test_lab_goes_with_a_cpus_products_alone(other, tmp_path, capsys):
+    assert own_curve.main(["--lab", *other, "--out", str(tmp_path / "m.json")]) == 2
+    assert capsys.readouterr().err.startswith("--lab draws the products of a CPU")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_curve_is_what_was_measured():
+    fig, ax = plt.subplots()
+    record = load("cpu_epyc_2_quick")
+    own_curve.draw_own_curve(ax, record)
+    points = record.select("gemm_m", precision="fp32")
+    dots = ax.lines[1].get_ydata()
+    assert np.allclose(dots, [point.performance / 1e9 for point in points])
+    assert (ax.lines[0].get_ydata() >= 0.8 * dots).all()
+    with pytest.raises(ValueError, match="products over m in fp8"):
+        own_curve.draw_own_curve(ax, record, "fp8")
+    plt.close(fig)

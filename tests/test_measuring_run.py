@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from measured_points import hangs_together, made
 
-from roofline_lib import measuring
-from roofline_lib.measuring import clocks, command, cpu, cuda, gpu, load, measure, validate
+from roofline_lib import measuring, own_curve
+from roofline_lib.measuring import clocks, cpu, cuda, gpu, load, measure, validate
 from roofline_lib.measuring.jobs import Job, Pace, Setup, settle
 from roofline_lib.measuring.record import (
     BANDWIDTH_FAMILIES,
@@ -59,7 +59,7 @@ def test_a_quick_run_gives_a_valid_record_with_a_verdict_on_each_point(
     monkeypatch.setattr(cpu.system, "data_caches", lambda among: {"L1": 32768.0, "L2": 1048576.0})
     out = str(tmp_path / "mine.json")
     asked = ["--device", "cpu", "--quick", "--threads", "1", "--out", out]
-    assert command.main(asked) == 0
+    assert own_curve.main(asked) == 0
     record = validate(load(out))
     hangs_together(record)
     assert record.finished
@@ -97,7 +97,7 @@ def test_ctrl_c_leaves_a_valid_record_of_what_was_done(monkeypatch, tmp_path, ca
     # a process that was started in the background may have been told to ignore it
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        assert command.main(["--device", "cpu", "--quick"]) == 0
+        assert own_curve.main(["--device", "cpu", "--quick"]) == 0
     finally:
         signal.signal(signal.SIGINT, before)
     assert "interrupted: the record holds 3 of 7 points" in capsys.readouterr().err
@@ -267,7 +267,7 @@ def test_a_sampler_has_seen_the_gpu_before_its_thread_had_its_turn(monkeypatch):
 
 
 def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path, capsys):
-    assert command.main(["--quick", "--out", str(tmp_path / "nowhere" / "record.json")]) == 2
+    assert own_curve.main(["--quick", "--out", str(tmp_path / "nowhere" / "record.json")]) == 2
     assert "--out must be a file that can be written" in capsys.readouterr().err
 
 

@@ -108,7 +108,7 @@ def test_a_record_without_a_model_says_so():
 
 
 def test_the_command_refuses_in_one_line(capsys):
-    from roofline_lib.measuring.command import main
+    from roofline_lib.own_curve import main
 
     assert main(["--device", "cpu", "--model", "no/such/config.json"]) == 2
     assert "no/such/config.json" in capsys.readouterr().err

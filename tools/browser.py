@@ -5,6 +5,7 @@ The server listens on a free port with a token, and keeps its configuration, dat
 in a folder of its own, so that nothing of the user's is read or written.
 """
 
+import atexit
 import json
 import os
 import secrets
@@ -15,6 +16,7 @@ import sys
 import time
 import urllib.request
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from roofline_lib.course.command import CONFIG
@@ -140,17 +142,24 @@ def asked(address, token, data=None):
     return json.load(urllib.request.urlopen(request))
 
 
+@cache
+def _playwright():
+    """Playwright of this process: it cannot be begun twice."""
+    from playwright.sync_api import sync_playwright
+
+    playwright = sync_playwright().start()
+    atexit.register(playwright.stop)
+    return playwright
+
+
 @contextmanager
 def browser(*flags):
     """A headless Chromium with these flags beside FLAGS, driven by playwright."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chrome = playwright.chromium.launch(executable_path=chromium(), args=[*FLAGS, *flags])
-        try:
-            yield chrome
-        finally:
-            chrome.close()
+    launched = _playwright().chromium.launch(executable_path=chromium(), args=[*FLAGS, *flags])
+    try:
+        yield launched
+    finally:
+        launched.close()
 
 
 # What the eye would see of one element, frame by frame: `changed` counts the frames in which it

@@ -85,7 +85,11 @@ def follow_moves(root: Path, moves: dict[str, str]) -> None:
     numbers = {int(old[:2]): int(new[:2]) for old, new in moves.items()}
 
     def renumbered(text):
-        return re.sub(r"\d+", lambda match: str(numbers.get(int(match[0]), match[0])), text)
+        def anew(match):
+            number = numbers.get(int(match[0]), int(match[0]))
+            return f"{number:02}" if re.match(r"0\d", match[0]) else str(number)  # 01 becomes 02
+
+        return re.sub(r"\d+", anew, text)
 
     def sorted_numbers(row):
         places = sorted(int(number) for number in renumbered(row[2]).split(","))

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections import Counter
+from collections.abc import Sequence
 
 from roofline_lib.measuring.links import fits
 from roofline_lib.measuring.record import Record, save
@@ -11,28 +12,29 @@ from roofline_lib.measuring.roofs import sustained_roof
 from roofline_lib.measuring.run import measure
 from roofline_lib.quantities import quantity
 
+PROGRAM = "python -m roofline_lib measure"
 
-def main(argv: list[str]) -> int:
-    """Measure and write a record. Returns the exit status: 0, or 2 for arguments that do not
-    fit."""
-    parser = _parser()
-    options = parser.parse_args(argv)
-    if options.ranks is not None and not options.links:
-        parser.error("--ranks goes with --links")
+
+def measured(options: argparse.Namespace, argv: Sequence[str]) -> tuple[int, Record | None]:
+    """Measure as the options say and write a record: (0, the record), or (2, None) for arguments
+    that do not fit. `argv` is what was typed."""
+    if wrong := _do_not_go_together(options):
+        print(wrong, file=sys.stderr)
+        return 2, None
     new = not os.path.exists(options.out)
     try:
         # a path that cannot be written is found out now, not after the run
         open(options.out, "a").close()
     except OSError as error:
         print(f"--out must be a file that can be written: {error}", file=sys.stderr)
-        return 2
+        return 2, None
     try:
         record = measure(
-            options.device,
-            options.quick,
+            "cpu" if options.lab else options.device,
+            options.quick or options.lab,
             options.threads,
             options.repeats,
-            command=" ".join([parser.prog, *argv]),
+            command=" ".join([PROGRAM, *argv]),
             model=options.model,
             ranks=(options.ranks or 0) if options.links else None,
         )
@@ -40,15 +42,26 @@ def main(argv: list[str]) -> int:
         print(error, file=sys.stderr)
         if new:
             os.remove(options.out)
-        return 2
+        return 2, None
     save(record, options.out)
     print(_summary(record, options.out))
-    return 0
+    return 0, record
 
 
-def _parser():
+def _do_not_go_together(options):
+    if options.ranks is not None and not options.links:
+        return "--ranks goes with --links"
+    if options.lab and (options.links or options.model or options.device == "gpu"):
+        return (
+            "--lab draws the products of a CPU: it goes with none of --links, --model, --device gpu"
+        )
+    return ""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog="python -m roofline_lib measure",
+        prog=PROGRAM,
         description="Time this machine and write one JSON record.",
     )
     parser.add_argument(
@@ -78,6 +91,12 @@ def _parser():
     )
     parser.add_argument(
         "--ranks", type=int, help="with --links: how many GPUs or processes (default: all GPUs)"
+    )
+    parser.add_argument(
+        "--lab",
+        action="store_true",
+        help="your own curve: products over m = 1 to 1024, a minute at most, and a picture beside "
+        "the record with the model, the counted peak and an H200's",
     )
     parser.add_argument(
         "--out", default="roofline_record.json", help="where the record goes (default: %(default)s)"

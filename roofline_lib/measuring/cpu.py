@@ -12,7 +12,7 @@ import os
 import platform
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle, islice
 
@@ -21,6 +21,7 @@ import numpy as np
 from roofline_lib.chains import chain_cost
 from roofline_lib.measuring import system
 from roofline_lib.measuring.jobs import Job, Pace, Setup, settle
+from roofline_lib.measuring.loaded_clock import clock_under_load
 from roofline_lib.measuring.record import (
     Absent,
     ChainsShape,
@@ -31,7 +32,9 @@ from roofline_lib.measuring.record import (
     Settings,
     StreamShape,
     Timing,
+    six_digits,
 )
+from roofline_lib.measuring.roofs import counted_from, peak_can_be_counted
 from roofline_lib.measuring.whole_models import NumpyJobs
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
@@ -66,7 +69,9 @@ def prepare(threads: int, quick: bool, repeats: int, model: Transformer | None =
     over the cores in use, the BLAS is pinned. No more than half of the memory that is left is
     taken."""
     pinned_by, blas = _pin(threads)
-    chip = describe(threads)
+    chip, no_clock = _clocked(describe(threads))
+    if peak_can_be_counted(chip):
+        chip = replace(chip, sources=counted_from(chip))
     last_level = max(chip.capacities.values(), default=UNKNOWN_LAST_LEVEL)
     left = system.memory_left()
     room = Room(last_level, math.inf if left is None else left / 2)
@@ -77,8 +82,19 @@ def prepare(threads: int, quick: bool, repeats: int, model: Transformer | None =
         jobs=_jobs(quick, threads, repeats, room)
         if model is None
         else _model_jobs(model, quick, threads, repeats, room),
-        absent=(*_not_told(chip, threads), *(() if model else _not_timed(quick, room))),
+        absent=(*no_clock, *_not_told(chip, threads), *(() if model else _not_timed(quick, room))),
     )
+
+
+def _clocked(chip):
+    """(the chip with its clock under load, or as it is with the reason why there is none)."""
+    square = np.ones((768, 768), np.float32)
+    try:
+        return replace(
+            chip, clock_under_load=six_digits(clock_under_load(lambda: square @ square))
+        ), ()
+    except OSError as error:
+        return chip, (Absent("clock under load", str(error)),)
 
 
 def usable_threads() -> int:
@@ -117,7 +133,10 @@ def _not_told(chip, threads):
     """What the system does not tell of this CPU, and what follows from that."""
     usable, quota = system.processors(), system.cpu_quota()
     if chip.clock is None:
-        yield Absent("clock", "the system names no nominal clock: no peak can be counted")
+        instead = (
+            "the one under load is taken" if chip.clock_under_load else "no peak can be counted"
+        )
+        yield Absent("clock", f"the system names no nominal clock: {instead}")
     if not chip.capacities:
         why = "the system does not tell their sizes: DRAM's bandwidth is that of the largest arrays"
         yield Absent("caches", why)
@@ -165,7 +184,7 @@ def _jobs(quick, threads, repeats, room):
     largest = int(min(_largest_stream(quick, room.last_level), room.held))
     if quick:
         pace, step = Pace(0.01, 0.03, repeats), 3
-        side, rows, cubes = 1024, ROWS[:-1], (32, 128, 512, 1024)
+        side, rows, cubes = 1024, ROWS, (32, 128, 512, 1024)
         precisions = ("fp32",)  # a gigabyte in either would be filled for each size
     else:
         pace, step = Pace(0.05, 0.1, repeats), 1

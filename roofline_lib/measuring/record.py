@@ -32,7 +32,9 @@ class Chip:
     `kind` is "CPU" or "GPU". `units` are multiprocessors, or the cores in use. `clock` (Hz) is the
     largest one of a GPU, the nominal one of a CPU. `capacities` is {memory level: byte}: a CPU's
     caches are summed over the cores in use, shared memory is that of one multiprocessor. `card` is
-    a hash that tells two cards apart.
+    a hash that tells two cards apart. Of a CPU there may be `clock_under_load` (Hz), measured right
+    after products on all cores in use, and `sources`: where each factor of its counted peak comes
+    from ("read: avx2", "assumed: ...", "convention: ...").
     """
 
     kind: str
@@ -47,6 +49,8 @@ class Chip:
     power_limit: float | None = None
     driver: str | None = None
     vector_flags: tuple[str, ...] | None = None
+    clock_under_load: float | None = None
+    sources: Mapping[str, str] | None = None
 
     @property
     def caches(self) -> list[tuple[float, str]]:

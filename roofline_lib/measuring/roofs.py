@@ -22,6 +22,7 @@ from roofline_lib.precisions import bytes_per_element
 COUNTED_PRECISIONS = ("fp64", "fp32")
 # byte: where the caches are not known, arrays no larger than this may lie in one of them
 LEAST_IN_DRAM = 128e6
+_SAID = ("avx512f", "avx2", "avx", "fma", "sse2")  # what tells the width and the multiply-add
 
 
 class NoNominalRoof(UnknownName):
@@ -75,24 +76,55 @@ def _in_catalogue(chip):
 
 
 def counted_peaks(chip: Chip, vector_units: int | None = None) -> dict[str, float]:
-    """{precision: FLOP/s} of a CPU: cores x vector units x lanes x FLOP a lane x nominal clock.
+    """{precision: FLOP/s} of a CPU: cores x vector units x lanes x FLOP a lane x clock, which is
+    the one under load where that was measured, else the nominal one.
 
     FLOP a lane are 2 where a unit multiplies and adds in one instruction (FMA), 1 where it does
     not. An x86 core is taken to have two such units; it says nowhere how many. ARM cores have one
     to four, of which none is usual: `vector_units` must say. NoNominalRoof where the chip does not
     tell its clock or its vector units.
     """
-    if chip.clock is None:
+    clock = chip.clock_under_load or chip.clock
+    if clock is None:
         raise NoNominalRoof(f"no clock of {chip.name} is known to count its peak with")
     each = _vector_units(chip, vector_units)
     return {
         precision: peak_flops(
             chip.units,
             each.units * each.bits / (8 * bytes_per_element(precision)),
-            chip.clock,
+            clock,
             each.flops_per_lane,
         )
         for precision in COUNTED_PRECISIONS
+    }
+
+
+def peak_can_be_counted(chip: Chip) -> bool:
+    """Whether `counted_peaks` has all that it needs of a CPU."""
+    try:
+        counted_peaks(chip)
+    except NoNominalRoof:
+        return False
+    return True
+
+
+def counted_from(chip: Chip) -> dict[str, str]:
+    """Where each factor of a CPU's counted peak comes from: read off the system, measured, assumed,
+    or a convention. NoNominalRoof where the peak cannot be counted."""
+    each = _vector_units(chip, None)
+    read = f"read: {', '.join(flag for flag in chip.vector_flags or () if flag in _SAID)}"
+    if chip.clock_under_load:
+        clock = "measured: subtractions that wait for each other, one a cycle (assumed), under load"
+    else:
+        clock = "read: the nominal one, which is not the one under load"
+    return {
+        "cores": "read: those in use",
+        "vector units": "assumed: two a core",
+        "lanes": f"{read}: {each.bits} bits",
+        "FLOP a lane": "convention: a multiply-add is 2"
+        if each.flops_per_lane == 2
+        else "read: no multiply-add",
+        "clock": clock,
     }
 
 

@@ -1,0 +1,85 @@
+"""The learner's own curve: how fast a layer runs with m rows on this machine, under the roof that
+its cores are counted to have and the one that it kept up, beside an H200's: `measure --lab`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from roofline_lib.measuring import NoNominalRoof, Record, load, nominal_roof, sustained_roof
+from roofline_lib.measuring.command import measured, parser
+from roofline_lib.measuring.record import Point, ProductShape
+from roofline_lib.model import bound
+from roofline_lib.quantities import quantity
+from roofline_lib.style import COMPUTE, FAINT, MEMORY
+
+BESIDE = "h200_a1", "bf16"  # the record that stands on the same figure
+_COLORS = (MEMORY, COMPUTE)
+
+
+def draw_own_curve(ax: Axes, own: Record, precision: str = "fp32") -> None:
+    """Draw GFLOP/s over m, both logarithmic: the products of `own` (a Record) at `precision` as
+    points, the model under the sustained roof as a line, the counted peak dashed where it can be
+    counted, and the same of a recorded H200 in bf16. ValueError where the record has no product
+    over m at that precision."""
+    if not own.select("gemm_m", precision=precision):
+        raise ValueError(f"own must hold products over m in {precision}; this record has none")
+    name, beside = BESIDE
+    curves = ((own, precision, "this machine"), (load(name), beside, "H200"))
+    for (record, at, who), color in zip(curves, _COLORS, strict=True):
+        _draw_curve(ax, record, at, f"{who}, {at}", color)
+    ax.set(xlabel="m, rows of the layer", ylabel="GFLOP/s")
+    ax.minorticks_off()
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_curve(ax: Axes, record: Record, precision: str, name: str, color: str) -> None:
+    points, roof = record.select("gemm_m", precision=precision), sustained_roof(record)
+    rows = [_rows(point) for point in points]
+    limits = [bound(p.work, roof, precision).attainable_performance / 1e9 for p in points]
+    ax.loglog(rows, limits, color=color, lw=1.5)
+    ax.loglog(rows, [p.performance / 1e9 for p in points], "o", color=color, ms=5)
+    ax.annotate(
+        name, (rows[-1], limits[-1]), (0, -20), textcoords="offset points", ha="right", color=color
+    )
+    try:
+        peak = nominal_roof(record).peak(precision) / 1e9
+    except NoNominalRoof:
+        return
+    kind = "sheet" if record.chip.kind == "GPU" else "counted"
+    ax.axhline(peak, color=FAINT, lw=1, ls=(0, (5, 4)))
+    text = f"{kind} {quantity(1e9 * peak, 'FLOP/s')}"
+    ax.annotate(
+        text, (rows[0], peak), (0, 3), textcoords="offset points", color=FAINT, fontsize="small"
+    )
+
+
+def _rows(product: Point) -> int:
+    assert isinstance(product.shape, ProductShape)
+    return int(product.shape.m)
+
+
+def plateau(record: Record, precision: str = "fp32") -> int:
+    """The smallest m at which the record's products over m run at nine tenths of their fastest."""
+    products = record.select("gemm_m", precision=precision)
+    speed = {_rows(product): product.performance for product in products}
+    return min(m for m in speed if speed[m] >= 0.9 * max(speed.values()))
+
+
+def main(argv: Sequence[str]) -> int:
+    """`python -m roofline_lib measure`: measure, write the record, and with --lab draw the curve
+    beside it. Gives the exit code."""
+    options = parser().parse_args(argv)
+    status, record = measured(options, argv)
+    if record is None or not options.lab:
+        return status
+    picture = Path(options.out).with_suffix(".png")
+    with matplotlib.rc_context({"figure.dpi": 110}):
+        fig = Figure(figsize=(6.4, 4), layout="constrained")
+        draw_own_curve(fig.add_subplot(), record)
+        fig.savefig(picture)
+    most = f"nine tenths of your fastest from m = {plateau(record)}"
+    print(f"{picture}: your curve and an H200's; {most}")
+    return status
