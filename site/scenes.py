@@ -14,6 +14,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import ipywidgets as widgets
@@ -27,6 +28,56 @@ from roofline_lib.grading.inside.slicing import read_statements, slice_for
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_STEPS = 48  # of one control; of a longer ladder every second or third rung
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several controls that move as one on a page, where a lesson's text moves them together:
+    `settings` holds what each step sets, and `words` what a page says of it."""
+
+    label: str
+    settings: tuple[dict, ...]
+    words: tuple[str, ...]
+    kind: str = "list"
+
+
+def _equal(names: tuple[str, ...], values: tuple[int, ...]) -> Together:
+    settings = tuple(dict.fromkeys(names, value) for value in values)
+    return Together(" = ".join(names), settings, tuple(f"{v:,}" for v in values), "number")
+
+
+def _listed(label: str, *settings: dict) -> Together:
+    words = tuple(", ".join(f"{name} {value}" for name, value in one.items()) for one in settings)
+    return Together(label, settings, words)
+
+
+_SIDES = (16, 32, 48, 64, 72, 75, 76, 80, 96, 128, 192, 256, 512, 1024, 4096)
+_TILES = (1, 2, 4, 8, 16, 24, 32, 40, 41, 48, 64, 96, 128, 192, 240, 241, 256)
+_USERS = (1, 4, 16, 64, 256)
+TOGETHER = {
+    ("roofline", "explorer"): [_equal(("m", "n", "k"), _SIDES)],
+    ("tiling", "explorer"): [_equal(("tile_m", "tile_n"), _TILES)],
+    ("peaks", "explorer"): [
+        _listed("at 2.79 GHz", *({"clock": 2.79e9, "lanes": lanes} for lanes in (64, 128, 256)))
+    ],
+    ("peaks", "explorer-switches"): [_listed("both", {"fp16_sums": True, "sparsity": True})],
+    ("operators", "explorer"): [_listed("both", {"fused": True, "flash": True})],
+    ("training_step", "explorer"): [
+        _listed(
+            "16 sequences",
+            *({"micro_batch": b, "accumulation": 16 // b} for b in (1, 2, 4, 8, 16)),
+        )
+    ],
+    ("whole_model", "explorer"): [
+        _listed("longer texts", *({"context": 16384, "batch": batch} for batch in _USERS))
+    ],
+    ("many_chips", "explorer"): [
+        _listed(
+            "a small model",
+            *({"model": "llama-3-8b", "latency": 20e-6, "tensor": chips} for chips in (1, 2, 4, 8)),
+        )
+    ],
+}
 
 
 def explorers(source: Path) -> Iterator[tuple[str, Explorer]]:
@@ -129,7 +180,26 @@ class Exported:
         self.put_back()
         return found
 
+    def scenes_together(self, together: Together) -> list[dict]:
+        """One scene for each step of controls that move as one."""
+        found = []
+        for setting in together.settings:
+            self.put_back()
+            for name, value in setting.items():
+                self.explorer.controls[name].value = value
+            found.append(self.scene())
+        self.put_back()
+        return found
+
+    def place_of(self, together: Together) -> int:
+        """Where these controls stand at first: at the step that says so, else at the first."""
+        for place, setting in enumerate(together.settings):
+            if all(self.at_first[name] == value for name, value in setting.items()):
+                return place + (together.kind == "list")
+        return 0
+
     def controls(self) -> list[dict]:
+        """What a page shows of each control."""
         return [
             {
                 "name": name,
@@ -142,13 +212,28 @@ class Exported:
         ]
 
 
-def export(explorer: Explorer, name: str, folder: Path) -> None:
-    """Write the files of one explorer."""
+def export(explorer: Explorer, name: str, folder: Path, moved_as_one: list[Together]) -> None:
+    """Write the files of one explorer; `moved_as_one` come below its own controls."""
     exported = Exported(explorer)
     first = exported.scene()
     for control in explorer.controls.values():
         write(folder / f"{name}.{control.name}.json", exported.scenes(control))
-    told = {"controls": exported.controls(), "first": first, "backs": exported.backs}
+    controls = exported.controls()
+    for number, together in enumerate(moved_as_one):
+        own = f"together{number}"
+        write(folder / f"{name}.{own}.json", exported.scenes_together(together))
+        words = ["-", *together.words] if together.kind == "list" else list(together.words)
+        controls.append(
+            {
+                "name": own,
+                "label": together.label,
+                "kind": together.kind,
+                "steps": words,
+                "at": exported.place_of(together),
+                "skips": len(words) - len(together.words),
+            }
+        )
+    told = {"controls": controls, "first": first, "backs": exported.backs}
     write(folder / f"{name}.json", told)
 
 
@@ -162,7 +247,8 @@ def main(folder: Path, numbers: list[str]) -> None:
     for source in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")):
         if not numbers or source.name[:2] in numbers:
             for cell, explorer in explorers(source):
-                export(explorer, f"{source.name[:2]}-{cell}", folder)
+                moved_as_one = TOGETHER.get((source.stem[3:], cell), [])
+                export(explorer, f"{source.name[:2]}-{cell}", folder, moved_as_one)
 
 
 if __name__ == "__main__":

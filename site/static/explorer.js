@@ -97,8 +97,9 @@ async function bringToLife(figure) {
     place(control, step);
     const scenes = await read(`${base}.${control.name}.json`);
     if (mine !== newest) return; // only the newest question is answered
-    place(control, step, scenes[step].brought);
-    show(scenes[step]);
+    const scene = scenes[step - (control.skips ?? 0)] ?? first; // the first line of a list is none
+    place(control, step, scene.brought);
+    show(scene);
   }
 
   const box = make("div", { className: "controls" });
@@ -125,7 +126,7 @@ async function bringToLife(figure) {
     ? [" All of them at once: ", make("a", { href: figure.dataset.run }, "run it in your browser"), "."]
     : [];
   const note = make("p", { className: "note" },
-    "One control at a time; the others go back to where the lesson sets them.", ...more, " ", reset);
+    "One control at a time; the others go back to where the lesson sets them, but for those that its text moves together, below the rest.", ...more, " ", reset);
   place();
   show(first);
   const picture = make("div", { className: "picture" },

@@ -76,7 +76,8 @@ def test_a_page_has_what_the_explorer_shows(scenes, lesson, cell):
 
     assert kept(told["first"]) == expected()
     packed = gzip.compress((scenes / f"{name}.json").read_bytes())
-    for control, one in zip(told["controls"], explorer.controls.values(), strict=True):
+    own = told["controls"][: len(explorer.controls)]
+    for control, one in zip(own, explorer.controls.values(), strict=True):
         path = scenes / f"{name}.{control['name']}.json"
         steps = json.loads(path.read_text(encoding="utf-8"))
         assert len(steps) == len(control["steps"]) > 1
@@ -87,6 +88,18 @@ def test_a_page_has_what_the_explorer_shows(scenes, lesson, cell):
             for other, value in at_first.items():
                 explorer.controls[other].value = value
         packed += gzip.compress(path.read_bytes())
+    for control, together in zip(
+        told["controls"][len(own) :], exporter.TOGETHER.get((lesson.name, cell), []), strict=True
+    ):
+        steps = read(scenes, f"{name}.{control['name']}")
+        assert len(steps) + control["skips"] == len(control["steps"])
+        for place, setting in enumerate(together.settings):
+            for moved, value in setting.items():
+                explorer.controls[moved].value = value
+            assert kept(steps[place]) == expected()
+            for other, value in at_first.items():
+                explorer.controls[other].value = value
+        packed += gzip.compress((scenes / f"{name}.{control['name']}.json").read_bytes())
     assert len(packed) < MOST
 
 
