@@ -275,3 +275,10 @@ def test_a_browsers_page_says_that_it_cannot_measure_and_shows_a_record(monkeypa
     monkeypatch.setattr(sys, "platform", "emscripten")
     assert measure("cpu", quick=True) == load("cpu_epyc_2_quick")
     assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_more_threads_than_processors_are_refused():
+    with pytest.raises(
+        ValueError, match=r"threads must be at most \d+, a processor each; got 9999"
+    ):
+        measure("cpu", quick=True, threads=9999)

@@ -39,9 +39,9 @@ def measure(
     many GPUs are timed instead, or between processes where there are fewer than two GPUs; 0 takes
     all GPUs, or up to four processes. Ctrl-C ends early and returns what is there, with `finished`
     left None. In a browser's page, whose Python cannot see the machine, it says so and gives a
-    record that ships with the course. ValueError for another device, fewer than 1 thread or 3
-    repeats, "gpu" where there is none, a model that cannot be timed, and a model together with
-    `ranks`.
+    record that ships with the course. ValueError for another device, fewer than 1 thread or more
+    than there are processors, fewer than 3 repeats, "gpu" where there is none, a model that cannot
+    be timed, and a model together with `ranks`.
     """
     if device not in ("auto", "cpu", "gpu"):
         raise ValueError(f"device must be auto, cpu or gpu; got {device!r}")
@@ -54,6 +54,9 @@ def measure(
         threads = cpu.usable_threads()
     if repeats is None:
         repeats = 3 if quick else 7
+    processors = os.cpu_count() or 1
+    if threads > processors:
+        raise ValueError(f"threads must be at most {processors}, a processor each; got {threads}")
     if threads < 1 or repeats < 3:
         raise ValueError(
             f"threads must be at least 1 and repeats at least 3; got {threads} and {repeats}"
