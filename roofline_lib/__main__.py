@@ -29,12 +29,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         except MissingExtra as error:
             print(f"{name}: {error}", file=sys.stderr)
             return 1
+    is_help = name in ("-h", "--help")
     print(
-        "usage: python -m roofline_lib COMMAND ...\n\n"
+        ("" if is_help else f"no command {name!r}\n\n")
+        + "usage: python -m roofline_lib COMMAND ...\n\n"
         + "\n".join(f"  {key:9} {text}" for key, (_, text) in COMMANDS.items()),
-        file=sys.stdout if name in ("-h", "--help") else sys.stderr,
+        file=sys.stdout if is_help else sys.stderr,
     )
-    return 0 if name in ("-h", "--help") else 2
+    return 0 if is_help else 2
 
 
 if __name__ == "__main__":

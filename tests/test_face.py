@@ -12,6 +12,7 @@ import pytest
 from harness.repository import ROOT, run
 
 import roofline_lib as rl
+from roofline_lib.__main__ import main
 
 TEXTS = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
 # pictures are annotated where they are made, not here
@@ -96,3 +97,10 @@ def test_every_public_function_says_its_types(name):
         member.__name__ for member in filter(inspect.isfunction, members) if not annotated(member)
     ]
     assert untyped == []
+
+
+def test_an_unknown_command_is_named(capsys):
+    assert main(["nope"]) == 2
+    assert capsys.readouterr().err.startswith("no command 'nope'\n\nusage: ")
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out.startswith("usage: ")
