@@ -70,7 +70,7 @@ def draw_streams(ax: Axes, own: Record) -> None:
         streams = record.select(*BANDWIDTH_FAMILIES)
         sizes = [stream.working_set for stream in streams]
         rates = [stream.bandwidth / 1e9 for stream in streams]
-        ax.loglog(sizes, rates, "o", color=color, ms=3, alpha=0.6)
+        ax.loglog(sizes, rates, "o", color=color, ms=3)
         _draw_memories(ax, record, min(sizes), max(sizes), who, color)
     ax.xaxis.set_major_formatter(EngFormatter("B", sep=" "))
     ax.set(xlabel="bytes of the arrays", ylabel="GB/s")
