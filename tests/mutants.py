@@ -385,6 +385,9 @@ BREAKS = {
         ("0.99 * max(map", "0 * max(map"),
         ("if found.units != chip.units:", "if False:"),
         ("best.get(level, 0.0) > max(bandwidths.values(), default=0.0)", "level in best"),
+        ("seconds[: max(ended, LEAST_REPEATS)]", "seconds[: ended + 1]"),
+        ('and point.label == "random"', 'and point.label != "random"'),
+        ("np.median(_first(point.timing.repeats))", "np.median(point.timing.repeats)"),
     ],
     "measuring/system": [
         ("return None if \"\" in siblings else len(siblings)", "return len(among)"),
@@ -406,6 +409,18 @@ BREAKS = {
     ],
     "measuring/jobs": [
         ("lines[0][:200] if lines else type(error).__name__", "lines[0][:200]"),
+    ],
+    "measuring/gpu": [
+        ("if expected > LONGEST:", "if expected > 9 * LONGEST:"),
+        ("width = max(4.0, bytes_per_element(precision))", "width = 4.0"),
+        ("shape.m >= cuda.LEAST_INT8_ROWS", "shape.m"),
+    ],
+    "measuring/loops": [
+        ("(shape.threads // self.issuers)", "shape.threads"),
+        ("self.least <= capability <= self.most", "self.least <= capability"),
+    ],
+    "measuring/compiling": [
+        ('("a" if major >= 9 else "")', '("a" if major > 9 else "")'),
     ],
     "measuring/run": [
         ("except KeyboardInterrupt:", "except ZeroDivisionError:"),
@@ -434,7 +449,14 @@ TESTS = {  # module: its test files, where they are not tests/test_<module>.py
     "checks/variants": ["tests/test_variants.py"],
     "grading/lateness": ["tests/test_lateness.py"],
     "measuring/record": ["tests/test_measuring_record.py"],
-    "measuring/roofs": ["tests/test_measuring_verdicts.py", "tests/test_measuring_machines.py"],
+    "measuring/roofs": [
+        "tests/test_measuring_verdicts.py",
+        "tests/test_measuring_machines.py",
+        "tests/test_measuring_gpu.py",
+    ],
+    "measuring/gpu": ["tests/test_measuring_gpu.py"],
+    "measuring/loops": ["tests/test_measuring_gpu.py"],
+    "measuring/compiling": ["tests/test_measuring_gpu.py"],
     "measuring/system": ["tests/test_measuring_machines.py"],
     "measuring/verdicts": ["tests/test_measuring_verdicts.py"],
     "measuring/clocks": ["tests/test_measuring_run.py", "tests/test_measuring_machines.py"],

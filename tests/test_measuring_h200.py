@@ -14,7 +14,7 @@ from roofline_lib.measuring.verdicts import verdict
 from roofline_lib.tiling import tiled_gemm
 
 ROOT = Path(__file__).resolve().parents[1]
-SWEEPS = ("h200_a1", "h200_a2", "h200_b1", "h200_c1")
+SWEEPS = ("h200_a1", "h200_a2", "h200_b1", "h200_c1", "h200_d1")
 COUNTERS = ("h200_counters_a", "h200_counters_b")
 SHEET = rl.machine("H200 SXM")
 
@@ -100,8 +100,15 @@ def test_the_better_order_of_a_chain_wins_by_less_than_its_flop(name):
 
 
 def test_cards_agree_and_one_card_repeats_itself():
+    """By the points that all of them have."""
+    everywhere = {(p.family, p.precision, p.shape, p.label) for p in load("h200_a1").points}
     first, again, *others = (
-        [p.seconds for p in load(name).points if p.family != "cold"] for name in SWEEPS
+        [
+            p.seconds
+            for p in load(name).points
+            if (p.family, p.precision, p.shape, p.label) in everywhere
+        ]
+        for name in SWEEPS
     )
     same, *between = (np.abs(np.divide(x, first) - 1) for x in (again, *others))
     assert np.median(same) < 0.005 and np.quantile(same, 0.9) < 0.02
@@ -119,6 +126,34 @@ def test_a_cold_card_is_faster_until_its_power_limit_is_met(data):
     # no cycle at the largest clock does more than its tensor cores can
     assert burst.max() < 132 * 4096 * 1.98e9
     assert cold.power_capped > 0.9
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16", "tf32", "fp8", "int8", "fp64"])
+def test_what_the_power_limit_takes_it_takes_after_the_first_moments(precision):
+    record = load("h200_d1")
+    assert 1.05 < record.cold_peaks[precision] / record.sustained.peaks[precision] < 1.25
+    assert record.find("cold", precision, "random").power_capped > 0.8
+
+
+def test_plain_fp32_never_meets_the_limit_and_loses_nothing():
+    record = load("h200_d1")
+    assert record.find("cold", "fp32").power_capped == 0
+    assert record.cold_peaks["fp32"] == pytest.approx(record.sustained.peaks["fp32"], rel=0.03)
+
+
+def test_units_issue_what_the_catalogue_says_of_a_clock():
+    """Each precision's fastest instruction reaches 85 % of the FLOP a clock and SM that the
+    catalogue has, or more, and none passes it."""
+    record, best = load("h200_d1"), {}
+    for p in record.select("issue"):
+        a_clock = p.performance / p.clock / record.chip.units
+        best[p.precision] = max(best.get(p.precision, 0.0), a_clock)
+    assert set(best) == {"fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"}
+    for precision, a_clock in best.items():
+        assert 0.85 < a_clock / SHEET.find_peak(precision).flop_per_clock_per_unit <= 1, precision
+    lanes = record.find("issue", "fp64", "lanes: fma.rn.f64")
+    per_lane = lanes.performance / lanes.clock / record.chip.units
+    assert per_lane == pytest.approx(128, rel=0.03)  # 64 FP64 cores an SM
 
 
 def test_zeros_draw_less_power_and_run_faster_and_still_meet_the_limit():

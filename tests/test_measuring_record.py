@@ -10,7 +10,7 @@ from measured_points import hangs_together, made
 from roofline_lib import measuring
 from roofline_lib.measuring import load, recorded, validate
 from roofline_lib.measuring.record import Counts, Record, Traffic
-from roofline_lib.measuring.roofs import sustained_by
+from roofline_lib.measuring.roofs import cold_peaks, sustained_by
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,6 +26,7 @@ def test_a_record_follows_the_schema_and_its_summaries_follow_from_its_repeats(n
     record = validate(load(name))
     assert record.finished
     assert record.sustained == sustained_by(record.points, record.chip.capacities)
+    assert record.cold_peaks == cold_peaks(record.points)
     hangs_together(record)
 
 

@@ -133,7 +133,11 @@ class FakeEvent:
 class FakeLibrary:
     """The face of cuda.Torch over numpy, short of memory for large products."""
 
-    name, graphs, precisions = "torch", True, ("bf16", "fp32")
+    name, graphs = "torch", True
+    calls = {"bf16": "fake", "fp32": "fake"}
+
+    def __init__(self):
+        self.precisions = tuple(self.calls)
 
     def versions(self):
         return {"fake": "1"}
@@ -187,7 +191,9 @@ def test_a_gpu_run_records_what_its_library_can_and_why_not_the_rest(monkeypatch
     }
     assert all(p.clock == 1.5e9 and p.power == 300 for p in record.points) and record.samples
     why = {missing.what: missing.why for missing in record.absent}
-    assert {"gemm fp16", "gemm tf32", "gemm fp8", "chain_width"} <= why.keys()
+    without = {f"gemm {one}" for one in ("fp16", "tf32", "fp8", "int8", "fp64")}
+    assert {*without, "chain_width", "issue"} <= why.keys()
+    assert record.chip.sources == {"gemm bf16": "fake", "gemm fp32": "fake"}
     assert [w for what, w in why.items() if what.startswith("gemm_n fp32 (256")] == [
         "out of memory"
     ]
@@ -279,6 +285,6 @@ def test_a_browsers_page_says_that_it_cannot_measure_and_shows_a_record(monkeypa
 
 def test_more_threads_than_processors_are_refused():
     with pytest.raises(
-        ValueError, match=r"threads must be at most \d+, a processor each; got 9999"
+        ValueError, match=r"threads must be 1 to \d+, at most one for each processor; got 9999"
     ):
         measure("cpu", quick=True, threads=9999)

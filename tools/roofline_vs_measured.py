@@ -31,6 +31,7 @@ KINDS = {
     "gemm_m": "product over m",
     "steady": "one product, 8 s",
     "cold": "one product after a rest",
+    "issue": "one instruction, issued",
     "chain_width": "multiply-add chains",
     "chain_order": "product of three",
 } | dict.fromkeys(BANDWIDTH_FAMILIES, "stream")
@@ -221,6 +222,7 @@ not ours alone."""
     yield "## H200: measured over attainable\n\n" + by_regime(on_gpu)
     yield optimistic(gpus, on_gpu)
     yield above_the_sheet(on_gpu)
+    yield cold_and_issued(gpus)
     yield spread(gpus)
     yield traffic(counters)
     for name in dict.fromkeys(row.record for row in on_cpu):
@@ -310,6 +312,51 @@ roof leaves out six things:
 Factors that multiply to measured over attainable (record {first}, medians). *rest* is what is left.
 Where it is above 1, the library used smaller tiles than the 128 × 128 that *waves* assumes, and
 that factor explains too much.
+
+{table(head, lines)}"""
+
+
+def cold_and_issued(gpus):
+    """What each precision shows at first, keeps up, and could do without memory, of the records
+    that have all three."""
+    lines = []
+    for name, record in gpus.items():
+        fastest = {}
+        for point in record.select("issue"):
+            known = fastest.get(point.precision)
+            if known is None or point.performance > known.performance:
+                fastest[point.precision] = point
+        for precision in record.cold_peaks if fastest else ():
+            issued, sheet = fastest.get(precision), SHEET.find_peak(precision)
+            if issued is None:
+                continue
+            rates = (
+                sheet.flops,
+                record.cold_peaks[precision],
+                record.sustained.peaks[precision],
+                issued.performance,
+            )
+            a_cycle = issued.performance / issued.clock / record.chip.units
+            lines.append(
+                [
+                    name,
+                    precision,
+                    *(rl.quantity(rate, "FLOP/s") for rate in rates),
+                    rl.quantity(issued.clock, "Hz"),
+                    f"{a_cycle:,.0f} of {sheet.flop_per_clock_per_unit:,.0f}",
+                    issued.label.rpartition(" ")[2].split(".")[0],
+                ]
+            )
+    head = ["record", "precision", "sheet", "cold", "sustained", "issued"]
+    head += ["clock then", "FLOP a clock and SM", "instruction"]
+    return f"""
+### Cold, sustained, issued
+
+*Cold* is the library's product in its first 25 ms after a rest, *sustained* its best in the sweeps,
+*issued* a loop of one instruction without memory traffic, on data that do not change. What the
+sheet promises a clock and SM, the units do in that loop to within a tenth or so; what is lost after
+the first 25 ms is lost to the power limit: only plain fp32, which never meets it, loses nothing.
+int8 through `torch._int_mm` stays below half of what its units do: that is the library's kernel.
 
 {table(head, lines)}"""
 

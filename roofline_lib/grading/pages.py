@@ -6,25 +6,24 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from roofline_lib import style
 from roofline_lib.extras import extra
 
 # by which a later run knows a page of this command from a file of someone's own
 MARK = '<meta name="generator" content="roofline_lib grade">'
 HEAD = f'<!doctype html><html lang="en"><meta charset="utf-8">{MARK}'
 
+# the colours of roofline_lib/style.py, and lighter ones of the same hues for a dark page
 LIGHT = {
-    "ink": style.INK,
-    "card": style.CARD,
+    "ink": "#1f2328",
+    "card": "#fffefb",
     "page": "#f4f2ec",
-    "faint": style.FAINT,
-    "grid": style.GRID,
-    "memory": style.MEMORY,
-    "compute": style.COMPUTE,
-    "room": style.ROOM,
-    "over": style.OVER,
+    "faint": "#626a73",
+    "grid": "#e3e6e8",
+    "memory": "#0f52c4",
+    "compute": "#b85010",
+    "room": "#0e562d",
+    "over": "#892f90",
 }
-# lighter ones of the same hues
 DARK = {
     "ink": "#e6e8ea",
     "card": "#1d2125",

@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from roofline_lib.measuring.links import fits
 from roofline_lib.measuring.record import Record, save
@@ -104,6 +104,10 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _rates(peaks: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {quantity(rate, 'FLOP/s')}" for name, rate in peaks.items())
+
+
 def _summary(record: Record, path: str) -> str:
     """What was measured, what was not, and how to see it, a line each."""
     lines = [f"not measured: {absent.what}: {absent.why}" for absent in record.absent]
@@ -119,6 +123,13 @@ def _summary(record: Record, path: str) -> str:
         return "\n".join(lines)
     if record.sustained.peaks and record.sustained.bandwidths:
         lines.append(f"sustained: {sustained_roof(record)}")
+    if record.cold_peaks:
+        lines.append(f"cold, the first 25 ms: {_rates(record.cold_peaks)}")
+    issued: dict[str, float] = {}
+    for point in record.select("issue"):
+        issued[point.precision] = max(issued.get(point.precision, 0.0), point.performance)
+    if issued:
+        lines.append(f"one instruction, issued: {_rates(issued)}")
     if "DRAM" not in record.sustained.bandwidths:
         lines.append("no stream surely came from DRAM: there is no roof to draw")
     lines.append(f"in a notebook: rl.MeasuredExplorer({path!r}, precision='fp32') draws it")

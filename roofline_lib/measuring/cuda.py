@@ -5,32 +5,16 @@ import hashlib
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-# a is a literal: with all three operands in registers the register file, not the latency, would set
-# the rate of one to three chains
-CHAIN_SOURCE = r"""
-extern "C" __global__ void chains(float *out, float b, int steps) {
-    constexpr int UNROLLED = WIDTH < 128 ? 128 / WIDTH : 1;
-    float x[WIDTH], sum = 0.0f;
-    #pragma unroll
-    for (int w = 0; w < WIDTH; ++w) x[w] = 0.001f * (threadIdx.x + w);
-    #pragma unroll UNROLLED
-    for (int s = 0; s < steps; ++s) {
-        #pragma unroll
-        /* each needs the one before it in its own chain */
-        for (int w = 0; w < WIDTH; ++w) x[w] = fmaf(x[w], 0.999f, b);
-    }
-    #pragma unroll
-    for (int w = 0; w < WIDTH; ++w) sum += x[w];
-    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
-}"""
-
 
 @dataclass(frozen=True)
 class Names:
-    """What torch and cupy call a precision; None where a library has no public product in it."""
+    """What torch and cupy call a precision; None where a library has no product in it. `call` is
+    torch's function, `sums` what torch calls the type of its result, where that is another one."""
 
     torch: str | None
     cupy: str | None
+    call: str = "matmul"
+    sums: str | None = None
 
 
 # the precisions whose products are timed, in the order of the record
@@ -39,13 +23,18 @@ PRECISIONS = {
     "fp16": Names("float16", "float16"),
     "tf32": Names("float32", None),
     "fp32": Names("float32", "float32"),
-    "fp8": Names("float8_e4m3fn", None),
+    "fp8": Names("float8_e4m3fn", None, "_scaled_mm", "bfloat16"),
+    "int8": Names("int8", None, "_int_mm", "int32"),
+    "fp64": Names("float64", "float64"),
 }
+# torch._int_mm refuses fewer rows of A on CUDA (aten/src/ATen/native/cuda/Blas.cpp)
+LEAST_INT8_ROWS = 17
 
 
 def result_precision(precision: str) -> str:
-    """The precision that a product is written in: that of its factors, except for fp8."""
-    return "bf16" if precision == "fp8" else precision
+    """The precision that a product is written in: that of its factors, except for fp8 (bf16) and
+    int8 (int32, which is as wide as fp32)."""
+    return {"fp8": "bf16", "int8": "fp32"}.get(precision, precision)
 
 
 @dataclass(frozen=True)
@@ -60,6 +49,7 @@ class Device:
     shared_memory: float | None
     uuid: str | None
     pci_bus_id: str | None
+    capability: tuple[int, int] | None = None
 
     @property
     def capacities(self) -> dict[str, float]:
@@ -102,9 +92,14 @@ class Torch:
         self.precisions = tuple(
             precision
             for precision, names in PRECISIONS.items()
-            if names.torch and hasattr(torch, names.torch)
+            if names.torch and hasattr(torch, names.torch) and hasattr(torch, names.call)
         )
         self.types = {name: getattr(torch, PRECISIONS[name].torch) for name in self.precisions}
+        self.sums = {
+            name: getattr(torch, PRECISIONS[name].sums or PRECISIONS[name].torch)
+            for name in self.precisions
+        }
+        self.calls = {name: f"torch.{PRECISIONS[name].call}" for name in self.precisions}
 
     def versions(self):
         told = {name: getattr(self.torch.version, name, None) for name in ("cuda", "hip")}
@@ -122,20 +117,33 @@ class Torch:
             pci_bus_id=f"{p.pci_domain_id:08x}:{p.pci_bus_id:02x}:{p.pci_device_id:02x}.0"
             if hasattr(p, "pci_bus_id")
             else None,
+            # ROCm has a pair of that name too, which is not CUDA's
+            capability=None
+            if getattr(self.torch.version, "hip", None) or not hasattr(p, "major")
+            else (p.major, p.minor),
         )
 
     def random(self, shape, precision):
+        if precision == "int8":
+            return self.torch.randint(-128, 128, shape, device="cuda", dtype=self.types[precision])
         # torch draws no random fp8: drawn in bf16, then converted
-        drawn = self.torch.randn(
-            shape, device="cuda", dtype=self.types[result_precision(precision)]
-        )
+        drawn = self.torch.randn(shape, device="cuda", dtype=self.sums[precision])
         return drawn.to(self.types[precision])
 
     def empty(self, shape, precision):
-        return self.torch.empty(shape, device="cuda", dtype=self.types[result_precision(precision)])
+        """Room for a product in that precision."""
+        return self.torch.empty(shape, device="cuda", dtype=self.sums[precision])
+
+    def address(self, array):
+        return array.data_ptr()
+
+    def stream_handle(self):
+        return self.torch.cuda.current_stream().cuda_stream
 
     def product(self, a, b, out, precision):
         torch = self.torch
+        if precision == "int8":
+            return lambda: torch._int_mm(a, b, out=out)
         if precision == "fp8":
             return lambda: torch._scaled_mm(
                 a, b, self.one, self.one, out_dtype=out.dtype, use_fast_accum=True, out=out
@@ -183,11 +191,12 @@ class Torch:
 
 
 class Cupy:
-    """cupy's current device. No public call for bf16, tf32 or fp8 products; calls are launched one
-    by one."""
+    """cupy's current device. No call for bf16, tf32, fp8 or int8 products on tensor cores; calls
+    are launched one by one."""
 
     name, graphs = "cupy", False
     precisions = tuple(precision for precision, names in PRECISIONS.items() if names.cupy)
+    calls = dict.fromkeys(precisions, "cupy.matmul")
 
     def __init__(self):
         import cupy
@@ -212,6 +221,7 @@ class Cupy:
             shared_memory=float(p.sharedMemPerMultiprocessor),
             uuid=bytes(p.uuid).hex(),
             pci_bus_id=runtime.deviceGetPCIBusId(0),
+            capability=None if runtime.is_hip else (p.major, p.minor),
         )
 
     def random(self, shape, precision):
@@ -221,6 +231,12 @@ class Cupy:
 
     def empty(self, shape, precision):
         return self.cupy.empty(shape, self.types[precision])
+
+    def address(self, array):
+        return array.data.ptr
+
+    def stream_handle(self):
+        return self.cupy.cuda.get_current_stream().ptr
 
     def product(self, a, b, out, precision):
         return lambda: self.cupy.matmul(a, b, out=out)
@@ -256,14 +272,3 @@ def _size(properties, name):
     """A size in byte; None where the properties have none of that name."""
     value = getattr(properties, name, None)
     return float(value) if value else None
-
-
-def chain_kernel(blocks, threads, width, steps):
-    """A call that runs `steps` multiply-adds along each of `width` chains in every thread; compiled
-    by cupy."""
-    import cupy
-
-    kernel = cupy.RawKernel(CHAIN_SOURCE, "chains", options=(f"-DWIDTH={width}",))
-    out = cupy.empty(blocks * threads, cupy.float32)
-    arguments = (out, cupy.float32(0.5), cupy.int32(steps))
-    return lambda: kernel((blocks,), (threads,), arguments)

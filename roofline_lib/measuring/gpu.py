@@ -1,5 +1,5 @@
-"""What a CUDA GPU keeps up: bandwidth, matrix products in each precision, dependent chains, one
-chain of matrices in both orders.
+"""What a CUDA GPU keeps up: bandwidth, matrix products in each precision, dependent chains, loops
+of one instruction, one chain of matrices in both orders; and what it shows at first, from rest.
 
 Through torch or cupy, whichever is there, imported only when asked. Calls run as a captured CUDA
 graph where the library can, so that the gaps between kernels are the device's and not Python's. B
@@ -7,6 +7,7 @@ is stored as its transpose [n, k], as a linear layer stores its weights.
 """
 
 import time
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,10 +17,13 @@ import numpy as np
 from roofline_lib.chains import chain_cost
 from roofline_lib.measuring import cuda
 from roofline_lib.measuring.clocks import Nvml, Sampler
+from roofline_lib.measuring.compiling import NoCompiler, find_compiler
 from roofline_lib.measuring.cpu import CHAIN, CHAIN_ORDERS
 from roofline_lib.measuring.jobs import Job, Pace, Setup, first_line, settle
+from roofline_lib.measuring.loops import chain_kernel, loops_for
 from roofline_lib.measuring.record import (
     BANDWIDTH_FAMILIES,
+    LEAST_REPEATS,
     Absent,
     ChainsShape,
     Chip,
@@ -34,6 +38,8 @@ from roofline_lib.measuring.record import (
 from roofline_lib.measuring.whole_models import TorchJobs
 from roofline_lib.model import Work
 from roofline_lib.operators import gemm
+from roofline_lib.precisions import bytes_per_element
+from roofline_lib.quantities import quantity
 from roofline_lib.transformer import Transformer
 
 LAYER = (16384, 4096)  # n and k of the sweep over m
@@ -47,6 +53,11 @@ COLD_CUBE = ProductShape(12288, 12288, 12288)
 COLD_DATA = ("random", "zeros")
 # s: without work before a cold run, then with nothing but products
 IDLE, COLD_RUN = 10.0, 6.0
+# the same in other precisions, shorter; n = m = k is such that several products end within 25 ms
+OTHER_COLD = {"fp16": 12288, "tf32": 8192, "fp32": 4096, "fp8": 12288, "int8": 12288, "fp64": 4096}
+OTHER_IDLE, OTHER_COLD_RUN = 5.0, 1.5
+# s: a product that takes longer than this, by what was seen so far, is left out
+LONGEST = 1.0
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 STEPS = 1 << 19
 # byte: taken for the L2 where the library tells none, more than any GPU had in 2025
@@ -91,11 +102,15 @@ def prepare(name: str, quick: bool, repeats: int, model: Transformer | None = No
         sampler = Sampler(nvml)
     except OSError as error:
         absent.append(Absent("clock, power and temperature", str(error)))
-    bench = Bench(lib, sampler, chip, quick, repeats)
     if model is None:
+        lib.precisions, refused = usable_precisions(lib)
+        compiler, missing = _compiler(lib, device)
+        chip = replace(chip, sources=_sources(lib, compiler))
+        bench = Bench(lib, sampler, chip, quick, repeats, compiler)
         jobs = bench.jobs()
-        absent += bench.absent()
+        absent += [*refused, *missing, *bench.absent()]
     else:
+        bench = Bench(lib, sampler, chip, quick, repeats)
         jobs = [*bench.roof_jobs(), *TorchJobs(bench, model, quick).jobs()]
     return Setup(
         chip=chip,
@@ -126,12 +141,46 @@ def _opened(name):
         raise GpuUnusable(f"{name} sees a GPU and cannot use it: {first_line(error)}") from error
 
 
+def usable_precisions(lib) -> tuple[tuple[str, ...], list[Absent]]:
+    """The precisions in which the device multiplies a small matrix, and why it does not in the
+    others that the library knows."""
+    usable, refused = [], []
+    for precision in lib.precisions:
+        try:
+            a, b = (lib.random((64, 64), precision) for _ in range(2))
+            lib.runner([lib.product(a, b.T, lib.empty((64, 64), precision), precision)])(1)
+            usable.append(precision)
+        except (RuntimeError, MemoryError) as error:
+            refused.append(Absent(f"gemm {precision}", first_line(error)))
+    return tuple(usable), refused
+
+
+def _compiler(lib, device):
+    """What compiles kernels of our own, or None, and what is absent then."""
+    try:
+        return find_compiler(lib, device.capability), []
+    except NoCompiler as error:
+        return None, [Absent(family, str(error)) for family in ("chain_width", "issue")]
+
+
+def _sources(lib, compiler):
+    """Which call each kind of point comes from."""
+    sources = {f"gemm {precision}": lib.calls[precision] for precision in lib.precisions}
+    if compiler:
+        sources["chain_width"] = f"CUDA C++, {compiler.name}"
+        sources["issue"] = f"PTX instructions, {compiler.name}; a multiply-add is 2 FLOP"
+    return sources
+
+
 class Bench:
     """The jobs of one device; each returns one point, with the clock, power and temperature while
-    it was timed."""
+    it was timed. Without a `compiler` there are no kernels of our own."""
 
-    def __init__(self, lib, sampler, chip, quick, repeats):
+    def __init__(self, lib, sampler, chip, quick, repeats, compiler=None):
         self.lib, self.sampler, self.chip, self.quick = lib, sampler, chip, quick
+        self.compiler = compiler
+        # FLOP/s of the fastest product so far, by precision
+        self.fastest: dict[str, float] = {}
         self.pace = Pace(0.01, 0.05, repeats) if quick else Pace(0.05, 0.3, repeats)
         # byte: what may be held at once, with room for the library's own
         self.limit = chip.capacities["DRAM"] / 4
@@ -142,6 +191,7 @@ class Bench:
             *self.cold_jobs(),
             *self.stream_jobs(),
             *self.chains_jobs(),
+            *self.issue_jobs(),
             *self.product_jobs(),
             *self.order_jobs(),
             *self.steady_jobs(),
@@ -149,13 +199,14 @@ class Bench:
 
     def absent(self) -> list[Absent]:
         """What cannot be done here, and why."""
-        found = []
-        if not find_spec("cupy"):
-            found.append(Absent("chain_width", "needs cupy to compile a kernel"))
-        for precision in cuda.PRECISIONS:
-            if precision not in self.lib.precisions:
-                why = f"{self.lib.name} has no public call for it"
-                found.append(Absent(f"gemm {precision}", why))
+        found = [
+            Absent(f"gemm {precision}", f"this {self.lib.name} has no call for it")
+            for precision in cuda.PRECISIONS
+            if precision not in self.lib.calls
+        ]
+        if "int8" in self.lib.precisions:
+            few = f"gemm_m int8 below m = {cuda.LEAST_INT8_ROWS}"
+            found.append(Absent(few, "torch._int_mm takes no fewer rows"))
         return found
 
     def stream_jobs(self):
@@ -168,7 +219,7 @@ class Bench:
         ]
 
     def chains_jobs(self):
-        if not find_spec("cupy"):
+        if not self.compiler:
             return []
         units = self.chip.units
         grids = [(1, 32), (units, 128), (units, 1024)]
@@ -183,6 +234,14 @@ class Bench:
             for width in widths
         ]
 
+    def issue_jobs(self):
+        if not self.compiler:
+            return []
+        return [
+            Job(f"issue {loop.precision} {loop.instruction}", partial(self.issue, loop))
+            for loop in loops_for(self.compiler.capability)
+        ]
+
     def product_jobs(self):
         rows, cubes = (ROWS[::4], CUBES[::5]) if self.quick else (ROWS, CUBES)
         shapes = [("gemm_m", ProductShape(m, *LAYER)) for m in rows]
@@ -195,12 +254,15 @@ class Bench:
             for precision in cuda.PRECISIONS
             if precision in self.lib.precisions
             for family, shape in shapes
-            if self.fits(shape)
+            if self.fits(shape, precision)
+            and (precision != "int8" or shape.m >= cuda.LEAST_INT8_ROWS)
         ]
 
-    def fits(self, shape):
-        """Whether three matrices of four bytes an element, as large as the largest, may be held."""
-        return 4 * 3 * shape.n * max(shape.m, shape.k) < self.limit
+    def fits(self, shape, precision):
+        """Whether three matrices of at least four bytes an element, as large as the largest, may be
+        held."""
+        width = max(4.0, bytes_per_element(precision))
+        return width * 3 * shape.n * max(shape.m, shape.k) < self.limit
 
     def order_jobs(self):
         return [
@@ -221,9 +283,19 @@ class Bench:
         ]
 
     def cold_jobs(self):
-        if self.quick or "bf16" not in self.lib.precisions or not self.fits(COLD_CUBE):
+        if self.quick:
             return []
-        return [Job(f"cold {data}", partial(self.cold, data, COLD_CUBE)) for data in COLD_DATA]
+        first = [
+            Job(f"cold {data}", partial(self.cold, data, COLD_CUBE))
+            for data in COLD_DATA
+            if "bf16" in self.lib.precisions and self.fits(COLD_CUBE, "bf16")
+        ]
+        others = [
+            Job(f"cold {precision}", partial(self.cold_in, precision, ProductShape(n, n, n)))
+            for precision, n in OTHER_COLD.items()
+            if precision in self.lib.precisions and self.fits(ProductShape(n, n, n), precision)
+        ]
+        return [*first, *others]
 
     def steady_jobs(self):
         if self.quick or "bf16" not in self.lib.precisions:
@@ -247,6 +319,7 @@ class Bench:
         they come from DRAM."""
         lib, m, n, k = self.lib, shape.m, shape.n, shape.k
         work = gemm(m, n, k, precision, c=cuda.result_precision(precision))
+        self.refuse_if_long(work, precision)
         l2 = self.chip.capacities.get("L2", UNKNOWN_L2)
         wanted = np.ceil(2 * l2 / work.bytes_moved)
         sets = int(np.clip(wanted, 1, 4096))
@@ -254,36 +327,63 @@ class Bench:
         b = lib.random((sets, n, k), precision)
         c = lib.empty((sets, m, n), precision)
         run = lib.runner([lib.product(a[i], b[i].T, c[i], precision) for i in range(sets)])
-        return self.point(family, precision, shape, work, sets * work.bytes_moved, run, pace)
+        point = self.point(family, precision, shape, work, sets * work.bytes_moved, run, pace)
+        self.fastest[precision] = max(self.fastest.get(precision, 0.0), point.performance)
+        return point
 
-    def cold(self, data, shape, idle=IDLE, duration=COLD_RUN):
+    def refuse_if_long(self, work, precision):
+        """RuntimeError where a product would take longer than LONGEST by the fastest one so far:
+        fp64 has a 64th of the lanes on cards for games."""
+        if precision not in self.fastest:
+            return
+        expected = work.flops / self.fastest[precision]
+        if expected > LONGEST:
+            raise RuntimeError(f"one product would take some {quantity(expected, 's')}")
+
+    def cold_in(self, precision, shape):
+        """A shorter cold run on random numbers, in another precision than bf16."""
+        return self.cold("random", shape, OTHER_IDLE, OTHER_COLD_RUN, precision)
+
+    def cold(self, data, shape, idle=IDLE, duration=COLD_RUN, precision="bf16"):
         """The same product from rest on, one repeat an execution: how the rate falls as the device
         meets its power limit and warms up. `data` are "random" or "zeros"; `idle` and `duration`
         are in seconds."""
         lib, m, n, k = self.lib, shape.m, shape.n, shape.k
-        work = gemm(m, n, k, "bf16")
-        a, b = lib.random((m, k), "bf16"), lib.random((n, k), "bf16")
+        work = gemm(m, n, k, precision, c=cuda.result_precision(precision))
+        a, b = lib.random((m, k), precision), lib.random((n, k), precision)
         if data == "zeros":
             a, b = 0 * a, 0 * b
-        run = lib.runner([lib.product(a, b.T, lib.empty((m, n), "bf16"), "bf16")])
+        run = lib.runner([lib.product(a, b.T, lib.empty((m, n), precision), precision)])
         run(1)  # the first one loads the kernel
         time.sleep(idle)
         start = time.monotonic()
         seconds = []
-        while time.monotonic() - start < duration:
+        while time.monotonic() - start < duration or len(seconds) < LEAST_REPEATS:
             seconds.append(run(1))
-        if self.sampler:
+        if self.sampler and precision == "bf16":  # of the others two looks a second will do
             self.sampler.keep(start - 0.1, start + 0.4)
-        return self.timed_point("cold", "bf16", shape, work, work.bytes_moved, seconds, start, data)
+        return self.timed_point(
+            "cold", precision, shape, work, work.bytes_moved, seconds, start, data
+        )
 
     def chains(self, grid, width):
         """`width` independent chains of multiply-adds in each thread: one is latency, many are
         throughput."""
         blocks, threads = grid
-        run = cuda.Cupy().runner([cuda.chain_kernel(blocks, threads, width, STEPS)])
-        work = Work(2.0 * STEPS * width * blocks * threads, 4.0 * blocks * threads)
         shape = ChainsShape(blocks, threads, width, STEPS)
+        run = self.lib.runner([self.compiler.starter(chain_kernel(shape))])
+        work = Work(2.0 * STEPS * width * blocks * threads, 4.0 * blocks * threads)
         return self.point("chain_width", "fp32", shape, work, work.bytes_moved, run, self.pace)
+
+    def issue(self, loop):
+        """One instruction again and again on every multiprocessor: the rate at which it is issued.
+        The only bytes are a result of each thread."""
+        shape = loop.shape(self.chip.units)
+        run = self.lib.runner([self.compiler.starter(loop.kernel(shape))])
+        work = Work(loop.work(shape), 4.0 * shape.blocks * shape.threads)
+        return self.point(
+            "issue", loop.precision, shape, work, work.bytes_moved, run, self.pace, loop.label
+        )
 
     def chain_order(self, label, order):
         """A [4096, 64], B [64, 4096], c [4096]: (AB)c or A(Bc), in fp32."""

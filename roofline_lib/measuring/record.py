@@ -23,6 +23,7 @@ FORMAT = "roofline_lib/measured"
 VERSION = 1
 BANDWIDTH_FAMILIES = ("read", "copy", "scale", "triad")
 PRODUCT_FAMILIES = ("gemm_m", "gemm_n")
+LEAST_REPEATS = 3
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,9 @@ class Chip:
     largest one of a GPU, the nominal one of a CPU. `capacities` is {memory level: byte}: a CPU's
     caches are summed over the cores in use, shared memory is that of one multiprocessor. `card` is
     a hash that tells two cards apart. Of a CPU there may be `clock_under_load` (Hz), measured right
-    after products on all cores in use, and `sources`: where each factor of its counted peak comes
-    from ("read: avx2", "assumed: ...", "convention: ...").
+    after products on all cores in use. `sources` say of a CPU where each factor of its counted peak
+    comes from ("read: avx2", "assumed: ...", "convention: ..."), of a GPU which call each kind of
+    point is made of.
     """
 
     kind: str
@@ -312,7 +314,9 @@ class Sample:
 class Record:
     """One run on one machine. `started` and `finished` are moments in UTC as text; `finished` is
     None where the run was interrupted, and then the points up to there are kept. `model` holds the
-    fields of the Transformer whose steps were timed, None where none was."""
+    fields of the Transformer whose steps were timed, None where none was. `cold_peaks` are
+    {precision: FLOP/s} of a GPU's first 25 ms of work after a rest, before its power limit holds
+    the clock down: what it does not sustain."""
 
     command: str
     started: str
@@ -326,6 +330,7 @@ class Record:
     traffic: tuple[Traffic, ...] = ()
     samples: tuple[Sample, ...] = field(default=(), repr=False)
     model: Mapping[str, Any] | None = None
+    cold_peaks: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def transformer(self) -> Transformer:
@@ -341,6 +346,8 @@ class Record:
 
     def to_json(self) -> dict:
         """The record as the format has it: nested dicts and lists, ready for the json module."""
+        cold = {"cold_peaks": dict(self.cold_peaks)} if self.cold_peaks else {}
+        model = {} if self.model is None else {"model": dict(self.model)}
         return {
             "schema": FORMAT,
             "version": VERSION,
@@ -351,11 +358,13 @@ class Record:
             "software": dict(self.software),
             "settings": _plain(self.settings),
             "sustained": {} if self.sustained == Sustained() else _plain(self.sustained),
+            **cold,
             "absent": _plain(self.absent),
             "points": [_written(point) for point in self.points],
             "traffic": _plain(self.traffic),
             "samples": _plain(self.samples),
-        } | ({} if self.model is None else {"model": dict(self.model)})
+            **model,
+        }
 
     def select(self, *families: str, precision: str | None = None) -> list[Point]:
         """The points of these families, and only those in `precision` where one is named."""
@@ -501,6 +510,7 @@ def _read(data):
         traffic=tuple(_read_traffic(row) for row in data["traffic"]),
         samples=tuple(Sample(**row) for row in data["samples"]),
         model=data.get("model"),
+        cold_peaks=data.get("cold_peaks", {}),
     )
 
 

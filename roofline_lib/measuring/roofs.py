@@ -4,10 +4,13 @@ anything was measured, and the sustained one, the best that the record shows."""
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from roofline_lib.arguments import UnknownName
 from roofline_lib.machines import Machine, as_machine
 from roofline_lib.measuring.record import (
     BANDWIDTH_FAMILIES,
+    LEAST_REPEATS,
     PRODUCT_FAMILIES,
     Chip,
     Point,
@@ -22,6 +25,7 @@ from roofline_lib.precisions import bytes_per_element
 COUNTED_PRECISIONS = ("fp64", "fp32")
 # byte: where the caches are not known, arrays no larger than this may lie in one of them
 LEAST_IN_DRAM = 128e6
+BURST = 0.025  # s: of a cold run, before a power limit holds the clock down
 _SAID = ("avx512f", "avx2", "avx", "fma", "sse2")  # what tells the width and the multiply-add
 
 
@@ -184,6 +188,24 @@ def sustained_by(points: Iterable[Point], capacities: Mapping[str, float]) -> Su
         if best.get(level, 0.0) > max(bandwidths.values(), default=0.0):
             bandwidths[level] = best[level]
     return Sustained(_rounded(peaks), _rounded(bandwidths))
+
+
+def cold_peaks(points: Iterable[Point]) -> dict[str, float]:
+    """{precision: FLOP/s} of the cold runs on random numbers among these points: the median rate of
+    the products that ended in their first 25 ms, of the first three where fewer did."""
+    return _rounded(
+        {
+            point.precision: point.work.flops / float(np.median(_first(point.timing.repeats)))
+            for point in points
+            if point.family == "cold" and point.label == "random"
+        }
+    )
+
+
+def _first(seconds):
+    """The executions that ended within BURST, or the first few."""
+    ended = int(np.searchsorted(np.cumsum(seconds), BURST))
+    return seconds[: max(ended, LEAST_REPEATS)]
 
 
 def _least_in_dram(points, capacities):

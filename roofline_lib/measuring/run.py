@@ -8,8 +8,8 @@ from dataclasses import fields, replace
 from roofline_lib.extras import extra
 from roofline_lib.measuring import cpu, gpu, links
 from roofline_lib.measuring.jobs import Job, Setup, first_line, new_record, now
-from roofline_lib.measuring.record import Absent, Record, load
-from roofline_lib.measuring.roofs import sustained_by
+from roofline_lib.measuring.record import LEAST_REPEATS, Absent, Record, load
+from roofline_lib.measuring.roofs import cold_peaks, sustained_by
 from roofline_lib.measuring.whole_models import model_to_time
 from roofline_lib.surroundings import in_browser
 from roofline_lib.transformer import Transformer
@@ -54,13 +54,7 @@ def measure(
         threads = cpu.usable_threads()
     if repeats is None:
         repeats = 3 if quick else 7
-    processors = os.cpu_count() or 1
-    if threads > processors:
-        raise ValueError(f"threads must be at most {processors}, a processor each; got {threads}")
-    if threads < 1 or repeats < 3:
-        raise ValueError(
-            f"threads must be at least 1 and repeats at least 3; got {threads} and {repeats}"
-        )
+    _check_counts(threads, repeats)
     if model is not None and ranks is not None:
         raise ValueError("model and ranks are timed one at a time; got both")
     timed = None if model is None else model_to_time(model)
@@ -90,11 +84,23 @@ def measure(
         finished=finished,
         settings=replace(record.settings, load_average=load_before + _load()),
         sustained=sustained_by(points, record.chip.capacities),
+        cold_peaks=cold_peaks(points),
         absent=tuple(absent),
         points=tuple(points),
         samples=tuple(setup.samples),
         model=None if timed is None else _sizes(timed),
     )
+
+
+def _check_counts(threads, repeats):
+    """ValueError where either is out of range, naming that one alone."""
+    processors = os.cpu_count() or 1
+    if not 1 <= threads <= processors:
+        raise ValueError(
+            f"threads must be 1 to {processors}, at most one for each processor; got {threads}"
+        )
+    if repeats < LEAST_REPEATS:
+        raise ValueError(f"repeats must be at least {LEAST_REPEATS} timed blocks; got {repeats}")
 
 
 def _shown(jobs: Sequence[Job], progress: bool) -> Iterable[Job]:
