@@ -1,5 +1,6 @@
-"""The learner's own curve: how fast a layer runs with m rows on this machine, under the roof that
-its cores are counted to have and the one that it kept up, beside an H200's: `measure --lab`."""
+"""The learner's own curves, each beside an H200's, as `measure --lab` draws them: how fast a layer
+runs with m rows, under the roof that its cores are counted to have and the one that it kept up; and
+how fast streams of all sizes run, with the roof of each memory."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,10 +8,11 @@ from pathlib import Path
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from roofline_lib.measuring import NoNominalRoof, Record, load, nominal_roof, sustained_roof
 from roofline_lib.measuring.command import measured, parser
-from roofline_lib.measuring.record import Point, ProductShape
+from roofline_lib.measuring.record import BANDWIDTH_FAMILIES, Point, ProductShape
 from roofline_lib.model import bound
 from roofline_lib.quantities import quantity
 from roofline_lib.style import COMPUTE, FAINT, MEMORY
@@ -56,6 +58,50 @@ def _draw_curve(ax: Axes, record: Record, precision: str, name: str, color: str)
     )
 
 
+def draw_streams(ax: Axes, own: Record) -> None:
+    """Draw GB/s over the bytes of the arrays, both logarithmic: each stream of `own` (a Record) as
+    a point, and for each memory that it shows a line as high as its best stream, from where the
+    memory above is full; and the same of a recorded H200. Where the machine does not tell its
+    caches there is one line, DRAM's. ValueError where the record has no stream."""
+    if not own.select(*BANDWIDTH_FAMILIES):
+        raise ValueError("own must hold streams; this record has none")
+    curves = ((own, "this machine"), (load(BESIDE[0]), "H200"))
+    for (record, who), color in zip(curves, _COLORS, strict=True):
+        streams = record.select(*BANDWIDTH_FAMILIES)
+        sizes = [stream.working_set for stream in streams]
+        rates = [stream.bandwidth / 1e9 for stream in streams]
+        ax.loglog(sizes, rates, "o", color=color, ms=3)
+        _draw_memories(ax, record, min(sizes), max(sizes), who, color)
+    ax.xaxis.set_major_formatter(EngFormatter("B", sep=" "))
+    ax.set(xlabel="bytes of the arrays", ylabel="GB/s")
+    ax.minorticks_off()
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_memories(
+    ax: Axes, record: Record, first: float, last: float, who: str, color: str
+) -> None:
+    """A line for each memory that the record's streams show, with its name and bandwidth."""
+    full = [size for size, _ in record.chip.caches]
+    ends = {level: size for size, level in record.chip.caches} | {"DRAM": last}
+    bandwidths = record.sustained.bandwidths
+    for level, bandwidth in bandwidths.items():
+        start = max([first, *(size for size in full if size < ends[level])])
+        height = bandwidth / 1e9
+        ax.plot([start, max(ends[level], start)], [height, height], color=color, lw=2)
+        name = f"{who}, {level}" if bandwidth == max(bandwidths.values()) else level
+        at, side = (last, "right") if level == "DRAM" else (start, "left")
+        ax.annotate(
+            f"{name} {quantity(bandwidth, 'byte/s')}",
+            (at, height),
+            (0, 4),
+            textcoords="offset points",
+            ha=side,
+            color=color,
+            fontsize="small",
+        )
+
+
 def _rows(product: Point) -> int:
     assert isinstance(product.shape, ProductShape)
     return int(product.shape.m)
@@ -77,9 +123,11 @@ def main(argv: Sequence[str]) -> int:
         return status
     picture = Path(options.out).with_suffix(".png")
     with matplotlib.rc_context({"figure.dpi": 110}):
-        fig = Figure(figsize=(6.4, 4), layout="constrained")
-        draw_own_curve(fig.add_subplot(), record)
+        fig = Figure(figsize=(10, 4), layout="constrained")
+        curve, streams = fig.subplots(1, 2)
+        draw_own_curve(curve, record)
+        draw_streams(streams, record)
         fig.savefig(picture)
     most = f"nine tenths of your fastest from m = {plateau(record)}"
-    print(f"{picture}: your curve and an H200's; {most}")
+    print(f"{picture}: your curve and streams, and an H200's; {most}")
     return status

@@ -1,7 +1,7 @@
 """Tiled matrix products on two memories, fast and slow: their traffic, its lower bound, and what
 tiles waste.
 
-I/O bound: Hong and Kung, 1981, doi:10.1145/800076.802486; its constant: Smith and others, 2019,
+I/O bound: Hong and Kung, 1981, doi:10.1145/800076.802486; its constant: Smith and others, 2017,
 arXiv:1702.02017; the tightest known: Kwasniewski and others, 2019, doi:10.1145/3295500.3356181.
 """
 
@@ -60,7 +60,7 @@ def io_lower_bound(
     """Elements that any schedule of C[m, n] = A @ B must move between a fast memory and a slow one.
 
     Fast memory holds S = `fast_elements` numbers. The bound is max(mk + kn + mn, 2mnk/sqrt(S) -
-    2S): each matrix crosses once at least, and Smith and others, 2019 (arXiv:1702.02017), showed
+    2S): each matrix crosses once at least, and Smith and others, 2017 (arXiv:1702.02017), showed
     the second term. With `tightest` it is 2mnk/sqrt(S) + mn instead, by Kwasniewski and others,
     2019 (doi:10.1145/3295500.3356181), which also counts that C is written.
     """

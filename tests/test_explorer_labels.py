@@ -8,10 +8,11 @@ import pytest
 
 from roofline_lib.explorers import EXPLORERS
 from roofline_lib.explorers.controls import Choice, Control, Number
+from roofline_lib.explorers.decode import DecodeExplorer
 from roofline_lib.explorers.marks import Bar, Part, Stack, lay_out
-from roofline_lib.explorers.shapes import Dot, Shape, Words
+from roofline_lib.explorers.shapes import Dot, Path, Shape, Words
 from roofline_lib.labels import text_size
-from roofline_lib.style import MEMORY, OVER, ROOM
+from roofline_lib.style import FAINT, MEMORY, OVER, ROOM
 
 _STARTS = {"start": 0.0, "middle": 0.5, "end": 1.0}
 
@@ -107,3 +108,24 @@ def test_a_bar_and_a_stack_run_over_in_the_same_way():
     assert [str(shape) for shape in bar] == [str(shape) for shape in stack[: len(bar)]]
     fills = [(shape.fill, shape.points[0, 0], shape.points[1, 0]) for shape in bar]
     assert (MEMORY, 100, 325) in fills and (ROOM, 325, 400) in fills and (OVER, 250, 400) in fills
+
+
+def test_a_label_that_stands_far_off_is_led_to():
+    """By a thin line from the marker to the text, which touches no other label and no marker."""
+    explorer = DecodeExplorer("llama-2-7b", "A100 80GB SXM", batch=8, context=4096)
+    (square,) = (dot for dot in explorer.shapes if isinstance(dot, Dot) and dot.kind == "s")
+    (label,) = (
+        words
+        for words in explorer.shapes
+        if isinstance(words, Words) and words.text == "products with weights"
+    )
+    assert distance(corners(label), (square.x, square.y)) > 26
+    leaders = [
+        path.points
+        for path in explorer.shapes
+        if isinstance(path, Path) and len(path.points) == 2 and path.stroke == FAINT
+    ]
+    assert any(
+        np.hypot(*(start - (square.x, square.y))) < 15 and distance(corners(label), end) < 8
+        for start, end in leaders
+    )

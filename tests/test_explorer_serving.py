@@ -31,9 +31,11 @@ def test_without_launches_the_forecast_is_the_bound():
 
 def test_patience_and_memory_end_where_they_say():
     found = shown(context=8192, wait=0.02)
-    waits = dict(zip(found.forecast.batch, found.forecast.wait, strict=True))
-    assert waits[found.within_wait] <= 0.02
-    assert min(wait for batch, wait in waits.items() if batch > found.within_wait) > 0.02
+
+    def wait(batch):
+        return rl.step_time(LLAMA.decode(batch, 8192), H200, "bf16", 932, 2.6e-6).forecast
+
+    assert wait(found.within_wait) <= 0.02 < wait(found.within_wait + 1)
     held = LLAMA.weight_bytes("bf16") + LLAMA.kv_bytes(found.fits, 8192, "bf16")
     assert held <= H200.capacity() < held + LLAMA.kv_bytes(1, 8192, "bf16")
 
@@ -69,3 +71,22 @@ def test_a_model_brings_its_kernels_and_experts_their_control():
 
 def test_too_large_a_model_says_how_many_chips():
     assert "need 6 chips for their memory alone" in ServingExplorer("llama-3.1-405b").readout
+
+
+@pytest.mark.parametrize(
+    ("batch", "wait", "said", "not_said"),
+    [
+        (16, 0.05, "998 sequences fit beside the weights into 150 GB, and each", "Up to"),
+        (1024, 0.05, "Batch 1,024 does not fit.", "Up to"),
+        (16, 0.01, "Up to batch 152 a token comes within 10 ms. 998", "ends the batch"),
+        (16, 0.001, "No batch brings a token within 1 ms.", "ends the batch"),
+    ],
+)
+def test_one_limit_is_told_as_the_one_that_binds(batch, wait, said, not_said):
+    readout = str(ServingExplorer(batch=batch, wait=wait).readout)
+    assert said in readout and not_said not in readout
+
+
+def test_a_batch_that_is_not_drawn_is_not_promised():
+    readout = str(ServingExplorer("llama-2-7b", context=1, kv="int4", wait=1).readout)
+    assert "Even at batch 1,024 a token comes within 1 s." in readout

@@ -40,8 +40,8 @@ def said(capsys, *arguments):
         (640e9, 64e9, "byte", "You said 640 GB, it is 64 GB: 10 times too high."),
         (3, 0, "", "You said 3, it is 0."),
         (-3, 3, "", "You said -3, it is 3."),
-        ("slow", 2.5, "ms", "You said 'slow', it is 2.5 ms."),
-        ("3 GB", 2.5, "ms", "You said '3 GB', it is 2.5 ms."),
+        ("slow", 2.5, "ms", "You said 'slow'. Guess a number of ms, and run the cell again."),
+        ("3 GB", 2.5, "ms", "You said '3 GB'. Guess a number of ms, and run the cell again."),
         ("The memory", "memory", "", "You said 'The memory': right."),
         (4, "4, four times over", "", "You said 4: right."),
         (240, "b = 128", "", "You said 240, it is 'b = 128'."),
@@ -64,10 +64,8 @@ def test_several_guesses_get_a_line_each(capsys):
     assert said(capsys, (1, ..., "memory"), (2, 3, "memory")) == (
         "You said 1, it is 2: 2 times too low.\nYou said 'memory': right."
     )
-    assert said(capsys, (1, 2), (1.5, 2, 3), "ms") == (
-        "You gave 2 of 3 guesses. It is 1.5 ms, 2 ms, 3 ms."
-    )
-    assert said(capsys, 5, (1, 2)).startswith("You gave 1 of 2 guesses.")
+    assert said(capsys, (1, 2), (1.5, 2, 3), "ms") == ("You gave 2 of 3 guesses: guess them all.")
+    assert said(capsys, 5, (1, 2)).startswith("You gave 1 of 2 guesses:")
 
 
 def test_each_of_several_guesses_stands_under_its_name(capsys):
@@ -76,7 +74,9 @@ def test_each_of_several_guesses_stands_under_its_name(capsys):
         "gemv: You said 1 times: exactly right.\n"
         "gemm: You said 4 times, it is 2 times: 2 times too high."
     )
-    assert said(capsys, (1, 2, 3), answers) == "You gave 3 of 2 guesses. It is gemv: 1, gemm: 2."
+    assert said(capsys, (1, 2, 3), answers) == (
+        "You gave 3 of 2 guesses, one each for gemv, gemm: guess them all."
+    )
     assert said(capsys, {"gemv": 1, "gemm": ...}, answers) == "gemv: You said 1: exactly right."
 
 

@@ -514,3 +514,30 @@ def test_the_curve_is_what_was_measured():
     with pytest.raises(ValueError, match="products over m in fp8"):
         own_curve.draw_own_curve(ax, record, "fp8")
     plt.close(fig)
+
+
+def test_each_memory_that_streams_show_has_a_level_line():
+    """As high as its best stream, from where the smaller cache is full; the last one to the end."""
+    fig, ax = plt.subplots()
+    own_curve.draw_streams(ax, load("cpu_xeon_4"))
+    own = load("cpu_xeon_4")
+    levels = {line.get_ydata()[0]: line.get_xdata() for line in ax.lines if line.get_lw() == 2}
+    for level, bandwidth in own.sustained.bandwidths.items():
+        start, end = levels[bandwidth / 1e9]
+        assert own.chip.capacities.get(level, end) == pytest.approx(end) and start < end
+    labels = [text.get_text() for text in ax.texts]
+    assert any(text.startswith("this machine, L") for text in labels)
+    assert any(text.startswith("DRAM 60.7 GB/s") for text in labels)
+    plt.close(fig)
+
+
+def test_streams_of_a_machine_without_known_caches_have_one_line():
+    fig, ax = plt.subplots()
+    known = load("cpu_epyc_2_quick")
+    sustained = replace(known.sustained, bandwidths={"DRAM": 72e9})
+    blind = replace(known, chip=replace(known.chip, capacities={}), sustained=sustained)
+    own_curve.draw_streams(ax, blind)
+    assert [text.get_text() for text in ax.texts][:1] == ["this machine, DRAM 72 GB/s"]
+    with pytest.raises(ValueError, match="must hold streams"):
+        own_curve.draw_streams(ax, replace(known, points=()))
+    plt.close(fig)

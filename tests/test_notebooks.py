@@ -162,6 +162,12 @@ BREAKS = [
     ("used", lambda n: n.cells[3].update(source="guess, suspect = ..., ...")),
     ("folded", lambda n: n.cells[5].update(source=n.cells[5].source + " It is 0.83 percent.")),
     ("folded", lambda n: n.cells[2].update(source="## Why 0.83 percent\n\nA job takes 120 ms.")),
+    (
+        "covered",
+        lambda n: n.cells[4].update(
+            source="rl.guessed(guess, 5 / 6)", metadata={"alt": n.cells[4].metadata.alt}
+        ),
+    ),
     ("narrow", lambda n: n.cells[4].update(source=n.cells[4].source + "  # " + "wide " * 20)),
     ("short", lambda n: say(n, "word " * 130 * 34)),
     ("described", lambda n: n.cells[4].metadata.pop("alt")),

@@ -4,6 +4,8 @@ import re
 
 from harness.repository import ROOT, run, tracked
 
+from roofline_lib import style
+
 
 def test_no_file_names_a_machine_or_a_registry():
     registry = re.compile(
@@ -50,3 +52,8 @@ def test_ci_runs_the_test_command_of_the_readme():
     last = (ROOT / ".ci" / "run").read_text().splitlines()[-1]
     assert last.endswith("exec make test")
     assert re.search(r"^make test\b", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+
+
+def test_the_icon_of_the_pages_has_the_colours_of_the_pictures():
+    icon = (ROOT / "site" / "static" / "icon.svg").read_text(encoding="utf-8")
+    assert set(re.findall(r"#[0-9a-f]{6}", icon)) == {style.CARD, style.MEMORY, style.COMPUTE}

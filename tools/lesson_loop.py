@@ -54,11 +54,17 @@ def _has_dots(value):
     return any(isinstance(part, ast.Constant) and part.value is ... for part in parts)
 
 
-def held(source):
-    """The names that a cell hands to rl.guessed."""
+def comparisons(source):
+    """The calls of rl.guessed in a cell."""
     for node in ast.walk(tree_of(source)):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "guessed" and node.args:
-            yield from (name.id for name in ast.walk(node.args[0]) if isinstance(name, ast.Name))
+            yield node
+
+
+def held(source):
+    """The names that a cell hands to rl.guessed."""
+    for call in comparisons(source):
+        yield from (name.id for name in ast.walk(call.args[0]) if isinstance(name, ast.Name))
 
 
 def loops(notebook):

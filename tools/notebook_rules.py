@@ -155,6 +155,22 @@ def folded(notebook, path):
                 yield f"the answer to {name}, {text!r}, stands in the open: fold it into <details>"
 
 
+def covered(notebook, path):
+    """An answer that is not computed does not stand in open code under its guess."""
+    for cell in code_cells(notebook):
+        if cell.metadata.get("jupyter", {}).get("source_hidden"):
+            continue
+        for call in lesson_loop.comparisons(cell.source):
+            if len(call.args) > 1 and is_plain(call.args[1]):
+                answer = ast.unparse(call.args[1])
+                yield f"cell {cell.id} has the answer {answer} in open code: hide its source"
+
+
+def is_plain(expression):
+    """Whether no name stands in it, so that a reader can see its value."""
+    return not any(isinstance(part, ast.Name) for part in ast.walk(expression))
+
+
 def narrow(notebook, path):
     """Code lines fit into the window: at most 100 columns."""
     for cell in code_cells(notebook):
@@ -213,6 +229,7 @@ RULES = [
     proven,
     used,
     folded,
+    covered,
     narrow,
     short,
     described,

@@ -27,14 +27,15 @@ def guessed(guess: object, answer: object, unit: str = "") -> None:
     `answer` is a number in `unit` ("percent", "GB", "byte"; "" for a bare number), or a text. A
     guess is a number in that unit, a text with a unit of its own ("640 GB"), or a text. Several
     guesses are a tuple; their answers are a tuple too, or a dict from a name to an answer, and each
-    gets a line, under its name. Prints nothing where the guess is still `...`, and never raises.
+    gets a line, under its name. What is no guess at such an answer is told so, and the answer is
+    kept. Prints nothing where the guess is still `...`, and never raises.
     """
     try:
         lines = _lines(guess, answer, unit)
     except KeyboardInterrupt:
         raise
     except BaseException:  # a guess may carry any code at all in its methods
-        lines = [f"You said {safely(repr, guess)}, it is {safely(str, answer)}."]
+        lines = [f"You said {safely(repr, guess)}, which cannot be read as a guess."]
     if lines:
         say("\n".join(lines))
 
@@ -48,9 +49,8 @@ def _lines(guess: object, answer: object, unit: str) -> list[str]:
     heads = [f"{name}: " for name in answer] if isinstance(answer, Mapping) else [""] * len(answers)
     guesses = _several(guess) or [guess]
     if len(guesses) != len(answers):
-        pairs = zip(heads, answers, strict=True)
-        shown = ", ".join(f"{head}{_shown_answer(one, unit)}" for head, one in pairs)
-        return [f"You gave {len(guesses)} of {len(answers)} guesses. It is {shown}."]
+        wanted = f", one each for {', '.join(answer)}" if isinstance(answer, Mapping) else ""
+        return [f"You gave {len(guesses)} of {len(answers)} guesses{wanted}: guess them all."]
     return [
         head + _line(one, its_answer, unit)
         for head, one, its_answer in zip(heads, guesses, answers, strict=True)
@@ -70,6 +70,9 @@ def _several(value: object) -> list | None:
 def _line(guess: object, answer: object, unit: str) -> str:
     said = f"You said {_shown_guess(guess, unit)}"
     given, reference = _number(guess, unit), _number(answer, unit)
+    if given is None and reference is not None:
+        wanted = f"a number of {unit}" if unit else "a number"
+        return f"{said}. Guess {wanted}, and run the cell again."
     if given is None or reference is None:
         right = not isinstance(guess, str) and bool(guess == answer)
         if isinstance(answer, str) and isinstance(guess, str | int | float):

@@ -24,6 +24,8 @@ from roofline_lib.checks.judging import Verdict, not_answered, right, within, wr
 from roofline_lib.checks.slips import is_rounded, unit_slips
 from roofline_lib.quantities import parse_quantity, significant
 
+# relative: how far an answer may be off where its question names no tolerance of its own
+TOLERANCE = 0.01
 # a slip is named only where the answer is the slip's own value to within this
 _SLIP_TOLERANCE = 0.004
 
@@ -90,7 +92,7 @@ class NumberQuestion(Question):
 
     _: KW_ONLY
     unit: str = ""
-    tolerance: float = 0.01
+    tolerance: float = TOLERANCE
     counts: str = ""
     rounded: Literal["", "up", "down"] = ""
 
@@ -194,7 +196,7 @@ class FunctionQuestion(Question):
 
     _: KW_ONLY
     inputs: Callable[[], Sequence[tuple]]
-    tolerance: float = 0.01
+    tolerance: float = TOLERANCE
 
     @property
     def computed(self) -> str:

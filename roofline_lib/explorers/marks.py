@@ -12,7 +12,7 @@ import numpy as np
 
 from roofline_lib.explorers.shapes import Dot, Path, Shape, Words, clip
 from roofline_lib.explorers.stage import Axes, View, views
-from roofline_lib.labels import Covered, spot_along, spot_beside, text_size, turned
+from roofline_lib.labels import Covered, sample, spot_along, spot_beside, text_size, turned
 from roofline_lib.style import FAINT, GRID, INK, OVER, ROOM
 
 
@@ -32,6 +32,13 @@ class Taken:
             (self._lines if isinstance(shape, Path) else self._solid).append(shape.covered())
         self._seen = len(self.shapes)
         return Covered.of(self._lines, self._solid)
+
+    def is_crossed_by(self, line: np.ndarray) -> bool:
+        """Whether a line (n, 2) touches a marker or a label."""
+        self.covered()
+        solid = np.concatenate([np.empty((0, 2)), *self._solid])
+        away = sample(line)[:, None] - solid
+        return bool(np.any(np.hypot(away[..., 0], away[..., 1]) < 4))
 
     def first_free(self, places: Sequence[Words]) -> list[Words]:
         """The first of these words that covers no marker and no other label; none where each
@@ -60,8 +67,8 @@ class Mark:
         """What is drawn, labels apart."""
         return []
 
-    def captions(self, view: View, taken: Taken) -> list[Words]:
-        """The labels, which keep off what is taken."""
+    def captions(self, view: View, taken: Taken) -> Sequence[Shape]:
+        """The labels, which keep off what is taken, and lines that lead to them."""
         return []
 
 
@@ -82,6 +89,26 @@ def _label_beside(
     if clashes and not bold:
         return []
     return [Words(x, y + 0.97 * size, label, color, size, bold=bold)]
+
+
+_LONELY = 26  # pixels from a marker at which its label needs a line that leads to it
+
+
+def _leaders(point: np.ndarray, labels: list[Words], taken: Taken) -> list[Path]:
+    """A thin line from a marker (in pixels) to its label, where that stands far off and no other
+    label or marker is in the way."""
+    found = []
+    for words in labels:
+        width, height = text_size(words.text, words.size)
+        corner = np.array([words.x, words.y - 0.97 * words.size])
+        nearest = np.clip(point, corner, corner + (width, height))
+        way = nearest - point
+        far = np.hypot(*way)
+        if far > _LONELY:
+            line = np.array([point + way * 12 / far, nearest - way * 2 / far])
+            if not taken.is_crossed_by(line):
+                found.append(Path(line, FAINT, 1))
+    return found
 
 
 def _label_along(
@@ -149,7 +176,8 @@ class Point(Mark):
         if not self.label:
             return []
         (point,) = view.pixels(self.x, self.y)
-        return _label_beside(point, self.label, self.color, taken, view, self.bold)
+        found = _label_beside(point, self.label, self.color, taken, view, self.bold)
+        return [*_leaders(point, found, taken), *found]
 
 
 @dataclass(frozen=True)
@@ -407,8 +435,7 @@ def lay_out(axes: tuple[Axes, ...], height: int, marks: Iterable[Mark]) -> list[
     seen = views(axes, height)
     taken = Taken([shape for mark in marks for shape in mark.shapes(seen[mark.panel])])
     for mark in sorted(marks, key=lambda mark: mark.rank):
-        for words in mark.captions(seen[mark.panel], taken):
-            taken.shapes.append(words)
+        taken.shapes.extend(mark.captions(seen[mark.panel], taken))
     return taken.shapes
 
 

@@ -1,6 +1,6 @@
 """Lesson 9: eight operators under one roof, each step by step or in one kernel."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from roofline_lib.explorers.shapes import Path, Words
 from roofline_lib.explorers.stage import Axes, View
 from roofline_lib.labels import text_size
 from roofline_lib.machines import Machine
-from roofline_lib.model import Bound, Work, bound, time_in_sequence
+from roofline_lib.model import Bound, Work, bound
 from roofline_lib.model import fused as merge
 from roofline_lib.operators import (
     attention,
@@ -41,7 +41,7 @@ _KINDS = dict.fromkeys(_STEPS, "o") | {
     "prefill attention": "D",
     "decode attention": "D",
 }
-_SIDES = {"memory": MEMORY, "compute": COMPUTE}
+_SIDES = {"memory": MEMORY, "compute": COMPUTE, "both": INK}
 
 
 class OperatorExplorer(Explorer):
@@ -89,12 +89,26 @@ class OperatorExplorer(Explorer):
 
 @dataclass(frozen=True)
 class Way:
-    """One way to run an operator: its Work, the side of the ridge it lies on ("memory" or
-    "compute"), and its time in seconds."""
+    """One way to run an operator: its kernels' Works and their Bounds, kernel by kernel."""
 
-    work: Work
-    side: str
-    time: float
+    works: tuple[Work, ...]
+    bounds: tuple[Bound, ...]
+
+    @property
+    def work(self) -> Work:
+        first, *others = self.works
+        return sum(others, first)
+
+    @property
+    def time(self) -> float:
+        """In seconds, one kernel after the other, each at its roof."""
+        return float(sum(limit.time for limit in self.bounds))
+
+    @property
+    def side(self) -> str:
+        """ "memory" or "compute", or "both" where the kernels differ."""
+        sides = {str(limit.bound_by) for limit in self.bounds}
+        return sides.pop() if len(sides) == 1 else "both"
 
     @property
     def performance(self) -> float:
@@ -134,9 +148,9 @@ class Figures:
         return self.machine.peak(self.precision)
 
 
-def _side(limit: Bound) -> str:
-    """The side of the ridge that one operator lies on."""
-    return str(limit.bound_by)
+def _way(works: Iterable[Work], machine: Machine, precision: str) -> Way:
+    works = tuple(works)
+    return Way(works, tuple(bound(work, machine, precision) for work in works))
 
 
 def figures(
@@ -151,16 +165,13 @@ def figures(
 ) -> Figures:
     compared = []
     for kernels in _operators(precision, tokens, kv_heads, causal):
-        first, *others = kernels.steps
-        apart, one = sum(others, first), merge(*kernels.steps, bytes_moved=kernels.least_bytes)
-        together = bound(one, machine, precision)
-        steps_time = time_in_sequence(kernels.steps, machine, precision)
+        one = merge(*kernels.steps, bytes_moved=kernels.least_bytes)
         compared.append(
             Comparison(
                 kernels.name,
                 kernels.shape,
-                Way(apart, _side(bound(apart, machine, precision)), steps_time),
-                Way(one, _side(together), together.time),
+                _way(kernels.steps, machine, precision),
+                _way([one], machine, precision),
                 flash if _KINDS[kernels.name] == "D" else fused,
             )
         )
@@ -275,25 +286,32 @@ def sentences(found: Figures) -> tuple[str, ...]:
         if one.name == found.operator:
             return _about(one, found)
     bandwidth = found.machine.bandwidth()
-    gains = ", ".join(f"{one.name} {significant(one.gain)}" for one in found.compared)
+    gains = [f"{one.name} {significant(one.gain)}" for one in found.compared if one.one_kernel]
     return (
         f"{found.tokens:,} {plural(found.tokens, 'token')} in {found.precision} "
         f"on {found.machine.name}, ridge point {significant(found.peak / bandwidth)} FLOP/byte.",
-        f"One kernel for all steps makes {gains} times as fast.",
+        f"Times as fast in one kernel: {', '.join(gains)}."
+        if gains
+        else "All of them step by step.",
     )
 
 
 def _about(one: Comparison, found: Figures) -> tuple[str, ...]:
-    apart, together = (
-        f"{quantity(way.work.bytes_moved, 'byte')}, {quantity(way.work.intensity, 'FLOP/byte')}, "
-        f"{way.side}-bound, at least {quantity(way.time, 's')}"
-        for way in (one.apart, one.one)
-    )
     return (
         f"{one.name}, {one.shape}, in {found.precision} on {found.machine.name}: "
         f"{quantity(one.one.work.flops, 'FLOP')} either way.",
-        f"Step by step {apart}; in one kernel {together}, {significant(one.gain)} times as fast.",
+        f"Step by step {_told(one.apart)}; in one kernel {_told(one.one)}, "
+        f"{significant(one.gain)} times as fast.",
     )
+
+
+def _told(way: Way) -> str:
+    work = way.work
+    said = f"{quantity(work.bytes_moved, 'byte')}, {quantity(work.intensity, 'FLOP/byte')}"
+    if way.side != "both":
+        return f"{said}, {way.side}-bound, at least {quantity(way.time, 's')}"
+    parts = " + ".join(f"{quantity(b.time, 's')} {b.bound_by}-bound" for b in way.bounds)
+    return f"{said} on average, at least {parts} = {quantity(way.time, 's')}"
 
 
 def alt(found: Figures) -> str:

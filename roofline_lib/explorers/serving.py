@@ -1,6 +1,7 @@
 """Lesson 12: throughput against wait over the batch, with the limits of memory and patience, and
 what a real card did."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -99,7 +100,8 @@ class Figures:
     """Two curves over the batch and the point that is set, seconds and token/s.
 
     `fits` is how many sequences fit beside the weights, `chips` how many chips the weights and one
-    sequence need. `measured` are a real card's steps at `measured_context` tokens, the recorded
+    sequence need; `within_wait` is the largest batch, of those drawn at most, whose token comes in
+    time. `measured` are a real card's steps at `measured_context` tokens, the recorded
     context that is nearest.
     """
 
@@ -135,15 +137,22 @@ def figures(
     kernels: int,
     wait: float,
 ) -> Figures:
-    works = model.decode(np.append(_BATCHES, batch), context, weights=weights, kv=kv)
-    step = step_time(works, machine, "bf16", kernels, PER_KERNEL)
-    least, expected = np.asarray(step.bound), np.asarray(step.forecast)
+    def times(batches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        works = model.decode(batches, context, weights=weights, kv=kv)
+        step = step_time(works, machine, "bf16", kernels, PER_KERNEL)
+        return np.asarray(step.bound), np.asarray(step.forecast)
+
+    least, expected = times(np.append(_BATCHES, batch))
     bound, forecast = (
         DecodeCurve(_BATCHES, waits[:-1], _BATCHES / waits[:-1]) for waits in (least, expected)
     )
     room = machine.capacities.get("DRAM", np.inf)
     held, sequence = model.weight_bytes(weights), model.kv_bytes(1, context, kv)
-    soon = forecast.batch[forecast.wait <= wait]
+    first_late = int(np.searchsorted(forecast.wait, wait, side="right"))
+    within_wait = int(_BATCHES[first_late - 1]) if first_late else 0
+    if 0 < first_late < len(_BATCHES):  # between two batches that are drawn
+        between = np.arange(within_wait, _BATCHES[first_late])
+        within_wait = int(between[times(between)[1] <= wait].max())
     recorded_in = weights == kv == "bf16"
     measured_context, measured = (
         _measured(model.name, machine.name, context) if recorded_in else (0, ())
@@ -161,7 +170,7 @@ def figures(
         wait,
         fits=int(max(0, min((room - held) // sequence, 2**30))),
         chips=int(-(-(held + sequence) // room)) if np.isfinite(room) else 1,
-        within_wait=int(soon.max()) if soon.size else 0,
+        within_wait=within_wait,
         measured=measured,
         measured_context=measured_context,
     )
@@ -250,10 +259,7 @@ def sentences(found: Figures) -> tuple[str, ...]:
     said = [
         f"{found.model.name or 'Model'} on {found.machine.name}, batch {found.batch}, context "
         f"{found.context:,}: at least {quantity(found.at_bound, 's')} a token, {launched}.",
-        f"Up to batch {found.within_wait:,} a token comes within {quantity(found.wait, 's')}."
-        if found.within_wait
-        else f"No batch brings a token within {quantity(found.wait, 's')}.",
-        _room(found),
+        *_limits(found),
     ]
     if found.measured:
         said.append(
@@ -262,18 +268,36 @@ def sentences(found: Figures) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _room(found: Figures) -> str:
+def _limits(found: Figures) -> Iterator[str]:
+    """What ends the batch: the memory, or a reader's patience, whichever comes first."""
+    soon = f"within {quantity(found.wait, 's')}"
     if "DRAM" not in found.machine.capacities:
-        return "How much memory this machine has is not known."
-    if not found.fits:
-        return (
+        yield f"{_patience(found, soon)} How much memory this machine has is not known."
+    elif not found.fits:
+        yield (
             f"The weights and one sequence need {found.chips} {plural(found.chips, 'chip')} for "
             "their memory alone."
         )
-    return (
-        f"Beside the weights, {found.fits:,} {plural(found.fits, 'sequence')} "
-        f"{'fits' if found.fits == 1 else 'fit'} into {quantity(found.machine.capacity(), 'byte')}."
-    )
+    else:
+        fit = (
+            f"{found.fits:,} {plural(found.fits, 'sequence')} "
+            f"{'fits' if found.fits == 1 else 'fit'} beside the weights into "
+            f"{quantity(found.machine.capacity(), 'byte')}"
+        )
+        if found.fits <= found.within_wait:
+            yield f"{fit}, and each still gets its token {soon}: the memory ends the batch."
+        else:
+            yield f"{_patience(found, soon)} {fit}."
+        if found.batch > found.fits:
+            yield f"Batch {found.batch:,} does not fit."
+
+
+def _patience(found: Figures, soon: str) -> str:
+    if not found.within_wait:
+        return f"No batch brings a token {soon}."
+    if found.within_wait == _BATCHES[-1]:
+        return f"Even at batch {found.within_wait:,} a token comes {soon}."
+    return f"Up to batch {found.within_wait:,} a token comes {soon}."
 
 
 def alt(found: Figures) -> str:

@@ -6,24 +6,25 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from roofline_lib import style
 from roofline_lib.extras import extra
 
 # by which a later run knows a page of this command from a file of someone's own
 MARK = '<meta name="generator" content="roofline_lib grade">'
 HEAD = f'<!doctype html><html lang="en"><meta charset="utf-8">{MARK}'
 
-# the colours of roofline_lib/style.py, and lighter ones of the same hues for a dark page
 LIGHT = {
-    "ink": "#1f2328",
-    "card": "#fffefb",
+    "ink": style.INK,
+    "card": style.CARD,
     "page": "#f4f2ec",
-    "faint": "#626a73",
-    "grid": "#e3e6e8",
-    "memory": "#0f52c4",
-    "compute": "#b85010",
-    "room": "#0e562d",
-    "over": "#892f90",
+    "faint": style.FAINT,
+    "grid": style.GRID,
+    "memory": style.MEMORY,
+    "compute": style.COMPUTE,
+    "room": style.ROOM,
+    "over": style.OVER,
 }
+# lighter ones of the same hues
 DARK = {
     "ink": "#e6e8ea",
     "card": "#1d2125",

@@ -262,8 +262,8 @@ QUESTIONS = [
     ),
     ChoiceQuestion(
         "roofline.narrower",
-        "A vector sum on the house chip goes from fp32 to bf16: half the bytes under a roof "
-        "fifteen times as high. What is its best time now, of what it was?",
+        "A vector sum on the house chip goes from fp32 to bf16: half the bytes. Grant it even the "
+        "matrix units' roof, fifteen times as high. What is its best time now, of what it was?",
         reference=_narrower,
         choices=("a fifteenth", "half", "the same"),
         slips=[

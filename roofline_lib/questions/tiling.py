@@ -150,8 +150,8 @@ def _least_memory_asked(ridge=None):
     return NumberQuestion(
         "tiling.x-least-memory",
         f"{chip}'s bf16 ridge point is {ridge}. How much fast memory must an SM have, so that "
-        "any schedule of a very large product at all can reach it? Nothing lies between that "
-        "memory and DRAM.",
+        "any schedule of a very large product at all can reach it? Sums are kept in bf16 too, and "
+        "nothing lies between that memory and DRAM.",
         unit="kB",
         reference=lambda: _least_memory(2, ridge),
         slips=[

@@ -99,7 +99,7 @@ def shown_in_the_text(f):
     """What the text must hold, computed with the functions of the solution."""
     return [
         f"2, 3, 4 and 5 make `{f['two_orders'](2, 3, 4, 5)}`",
-        f"pays from the {f['merge_from'](50, 10000, 50)}th column",
+        f"60 × 6000 × 60 pays from the {f['merge_from'](60, 6000, 60)}st column",
         f"makes `{f['order_prices']([8, 8, 16, 4096, 32], [[[0, 1], 2], 3], 4)}`",
         f"so {comb(30, 15) // 16:,} orders",
         f"need at least {f['fewest_bytes']((8, 8, 16, 4096, 32), 4):,} bytes",
