@@ -11,6 +11,7 @@ from roofline_lib import measuring
 from roofline_lib.explorers import marks
 from roofline_lib.measuring import load
 from roofline_lib.measuring.verdicts import efficiency
+from roofline_lib.quantities import significant
 
 SHEET = rl.machine("H200 SXM")
 
@@ -100,3 +101,29 @@ def test_the_explorer_takes_a_record_of_ones_own_and_says_what_it_does_not_know(
 def test_the_explorer_takes_the_path_of_a_record(tmp_path):
     measuring.save(measuring.load("cpu_xeon_4"), tmp_path / "mine.json")
     assert "fp32" in rl.MeasuredExplorer(str(tmp_path / "mine.json"), precision="fp32").readout
+
+
+def test_a_second_record_stands_beside_the_first():
+    """Its products are squares on the same axes, and the sentence holds it against the first."""
+    explorer = rl.MeasuredExplorer("cpu_xeon_4", "fp32", m=64, beside="h200_a1")
+    squares = [m for m in explorer.now.marks if isinstance(m, marks.Point) and m.kind == "s"]
+    there = load("h200_a1").select("gemm_m", precision="fp32")
+    assert sorted(p.y for p in squares if p.panel == 1) == sorted(p.performance for p in there)
+    (left, right), (low, high) = explorer.now.axes[1].xlim, explorer.now.axes[1].ylim
+    assert all(left < p.x < right and low < p.y < high for p in squares if p.panel == 1)
+    (own,) = (p for p in load("cpu_xeon_4").select("gemm_m", precision="fp32") if p.shape.m == 64)
+    (other,) = (p for p in there if p.shape.m == 64)
+    times = significant(other.performance / own.performance)
+    assert f"{times} times as fast" in explorer.readout
+    assert "Squares" in explorer.now.alt
+    explorer.controls["beside"].value = "none"
+    assert "Squares" not in explorer.readout and "Squares" not in explorer.now.alt
+
+
+def test_a_second_record_without_such_products_is_said():
+    explorer = rl.MeasuredExplorer("h200_a1", "bf16", beside="cpu_xeon_4")
+    assert "Xeon(R) Processor has no products in bf16." in explorer.readout
+    with pytest.raises(ValueError, match="beside"):
+        rl.MeasuredExplorer(beside="nobody's")
+    with pytest.raises((TypeError, ValueError), match="beside"):
+        rl.MeasuredExplorer(beside=None)

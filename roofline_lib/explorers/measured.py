@@ -1,7 +1,7 @@
 """Measured matrix products: the share of attainable that each reaches, where it stands under the
 sheet's roof and the sustained one, and what explains the gap of one of them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from roofline_lib.measuring.verdicts import explain, launch_floor, verdict
 from roofline_lib.model import bound
 from roofline_lib.precisions import PRECISIONS
 from roofline_lib.quantities import quantity, significant
-from roofline_lib.style import COMPUTE, FAINT, INK, MEMORY, ROOM
+from roofline_lib.style import COMPUTE, FAINT, INK, MEMORY, OVER, ROOM
 
 _FAMILIES = {"gemm_m": "over m, one layer", "gemm_n": "over n = m = k"}
 _NAMES = {
@@ -32,17 +32,19 @@ _NAMES = {
 }
 # (left, top, width, height) of the two panels, in pixels
 _LEFT, _RIGHT = (74, 14, 250, 318), (404, 14, 220, 318)
+_NONE = "none"
 _LADDER = [1, *(mantissa << shift for shift in range(13) for mantissa in (2, 3)), 16384]
 
 
 class RecordChoice(NamedChoice):
-    """A record that comes with the library, by its name, or one of the reader's own."""
+    """A record that comes with the library, by its name, or one of the reader's own; with
+    `or_none` none as well."""
 
     kind = Record
 
-    def __init__(self, value: Record | str):
+    def __init__(self, name: str, value: Record | str, or_none: bool = False):
         records = {name: found for name in recorded() if (found := load(name)).select(*_FAMILIES)}
-        super().__init__("record", value, records)
+        super().__init__(name, value, ({_NONE: None} if or_none else {}) | records)
 
     @staticmethod
     def name_of(made):
@@ -60,7 +62,8 @@ class MeasuredExplorer(Explorer):
 
     `record` is the name of a record, the path of one (.json), or a Record such as `measure()`
     gives; `precision` one that it has; `family` is "gemm_m" (over m, one layer) or "gemm_n" (over
-    n = m = k); `m` is m or n, of which the nearest recorded size is shown. Controls: the arguments'
+    n = m = k); `m` is m or n, of which the nearest recorded size is shown. `beside` is a second
+    record, drawn as squares under the roof that it kept up, or "none". Controls: the arguments'
     names.
     """
 
@@ -70,29 +73,38 @@ class MeasuredExplorer(Explorer):
         precision: str = "bf16",
         family: str = "gemm_m",
         m: int = 1,
+        beside: Record | str = _NONE,
     ):
-        if isinstance(record, str) and record.endswith(".json"):
-            record = load(record)
-        elif isinstance(record, Record):
-            record = validate(record)
-        records = RecordChoice(record)
+        records = RecordChoice("record", _read(record))
         super().__init__(
             records,
+            RecordChoice("beside", _read(beside), or_none=True),
             Choice("precision", precision, _recorded_precisions(records.options.values())),
             Choice("family", family, tuple(_FAMILIES), shown=_FAMILIES),
             Number("m", m, 1, 16384, "rows", "m or n (rows)", ladder=_LADDER),
         )
 
     @staticmethod
-    def scene(record, precision, family, m):
+    def scene(record, precision, family, m, beside):
         timed = record.select(family, precision=precision)
         if not timed:
             return _nothing(record, precision)
         if "DRAM" not in record.sustained.bandwidths:
             return _no_slope(record)
         found = figures(record, precision, timed, m)
+        if beside is not None:
+            found = replace(found, beside=_beside(beside, precision, family, m))
         axes = axes_for(found)
         return Scene(axes, marks(found, axes), sentences(found), alt(found), 520)
+
+
+def _read(record: Record | str) -> Record | str:
+    """A record of the reader's own read and checked, the name of another as it is."""
+    if isinstance(record, Record):
+        return validate(record)
+    if isinstance(record, str) and record.endswith(".json"):
+        return load(record)
+    return record
 
 
 def _recorded_precisions(records: Iterable[Record]) -> list[str]:
@@ -136,7 +148,8 @@ class Figures:
     """The products of one sweep under two roofs, the nominal and the sustained one.
 
     `shown` is the product nearest to the size `asked`, `factors` explain its gap. `why_not_nominal`
-    is empty, or says why the sustained roof stands in for the nominal one.
+    is empty, or says why the sustained roof stands in for the nominal one. `beside` are the figures
+    of a second record, and None where none is wanted.
     """
 
     record: Record
@@ -148,6 +161,28 @@ class Figures:
     products: tuple[Product, ...]
     shown: Product
     factors: dict[str, float]
+    beside: "Figures | Without | None" = None
+
+    @property
+    def second(self) -> "Figures | None":
+        """The second record's figures, where it has some."""
+        return self.beside if isinstance(self.beside, Figures) else None
+
+
+@dataclass(frozen=True)
+class Without:
+    """A second record that has nothing to show here, and why."""
+
+    why: str
+
+
+def _beside(record: Record, precision: str, family: str, asked: int) -> Figures | Without:
+    timed = record.select(family, precision=precision)
+    if not timed:
+        return Without(f"{record.chip.name} has no products in {precision}")
+    if "DRAM" not in record.sustained.bandwidths:
+        return Without(f"{record.chip.name} has no stream that surely came from DRAM")
+    return figures(record, precision, timed, asked)
 
 
 def figures(record: Record, precision: str, timed: list[Timed], asked: int) -> Figures:
@@ -186,8 +221,10 @@ def _nominal_or_sustained(
 
 def axes_for(found: Figures) -> tuple[Axes, Axes]:
     """The share of attainable over size, and the roofline."""
-    sizes = [product.size for product in found.products]
-    most = max(product.of_allowed for product in found.products)
+    both = [found] if found.second is None else [found, found.second]
+    products = [product for one in both for product in one.products]
+    sizes = [product.size for product in products]
+    most = max(product.of_allowed for product in products)
     shares = Axes(
         (min(sizes) / 1.5, max(sizes) * 1.5),
         (0.0, 1.1 * max(1.0, most)),
@@ -196,10 +233,10 @@ def axes_for(found: Figures) -> tuple[Axes, Axes]:
         _LEFT,
         ylog=False,
     )
-    slowest = min(product.measured for product in found.products)
+    slowest = min(product.measured for product in products)
     roof = roofline_axes(
-        [product.intensity for product in found.products],
-        [2 * found.nominal.peak(found.precision), slowest / 2],
+        [product.intensity for product in products],
+        [*(2 * one.nominal.peak(found.precision) for one in both), slowest / 2],
     )
     return shares, replace(roof, rect=_RIGHT)
 
@@ -216,6 +253,7 @@ def _share_marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
     return (
         Line(axes.xlim, (1.0, 1.0), COMPUTE, "what the model allows", 3),
         dashed(sizes, kept_up, FAINT, "roof kept up"),
+        *_squares(found, lambda product: (product.size, product.of_allowed)),
         *(Point(p.size, p.of_allowed, "", FAINT, radius=4) for p in found.products),
         Gap(shown.size, min(shown.of_allowed, 1.0), max(shown.of_allowed, 1.0), ""),
         Point(shown.size, shown.of_allowed, percent(shown.of_allowed), INK, bold=True),
@@ -228,6 +266,8 @@ def _roofline_marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
     drawn = (
         *roofline(axes, peak, bandwidth, found.precision),
         *_sustained_marks(found, axes),
+        *([] if found.second is None else _sustained_marks(found.second, axes)),
+        *_squares(found, lambda product: (product.intensity, product.measured)),
         *(Point(p.intensity, p.allowed, "", FAINT, hollow=True, radius=4) for p in found.products),
         *(Point(p.intensity, p.measured, "", FAINT, radius=4) for p in found.products),
         Point(shown.intensity, shown.allowed, "", INK, hollow=True),
@@ -235,6 +275,14 @@ def _roofline_marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
     )
     # a Mark has no fields of its own; each of these has a panel
     return tuple(replace(cast(Any, mark), panel=1) for mark in drawn)
+
+
+def _squares(found: Figures, at: Callable[[Product], tuple[float, float]]) -> Iterator[Point]:
+    """The products of the second record, at (x, y) of each."""
+    if found.second is not None:
+        for product in found.second.products:
+            chosen = product is found.second.shown
+            yield Point(*at(product), "", OVER, "s", hollow=not chosen, radius=4)
 
 
 def _sustained_marks(found: Figures, axes: Axes) -> tuple[Mark, ...]:
@@ -269,7 +317,23 @@ def sentences(found: Figures) -> tuple[str, ...]:
     if found.why_not_nominal:
         why = f"{found.why_not_nominal[0].upper()}{found.why_not_nominal[1:]}"
         said.append(f"{why}: this is the roof that it kept up.")
+    said.extend(_compared(found))
     return tuple(said)
+
+
+def _compared(found: Figures) -> list[str]:
+    """What the second record shows at its nearest size."""
+    if isinstance(found.beside, Without):
+        return [f"Beside: {found.beside.why}."]
+    if found.second is None:
+        return []
+    there = found.second.shown
+    times = there.measured / found.shown.measured
+    return [
+        f"Squares: {found.second.record.chip.name}, {there.side} = {there.size}: "
+        f"{quantity(there.measured, 'FLOP/s')}, {significant(times)} times as fast, "
+        f"{percent(there.of_allowed)} of its own attainable."
+    ]
 
 
 def _instead(found: Figures) -> list[str]:
@@ -300,6 +364,12 @@ def alt(found: Figures) -> str:
         f"{found.shown.side}; on the right the roofline of {found.nominal.name} in "
         f"{found.precision}, its sustained roof dashed below it, each product as the model allows "
         "it (hollow) and as measured (filled). Under them a bar for each factor of the gap."
+        + (
+            f" Squares are the products of {found.second.record.chip.name}, its sustained roof "
+            "dashed."
+            if found.second
+            else ""
+        )
     )
 
 
