@@ -446,6 +446,7 @@ def test_many_names_or_long_ones_are_a_list_and_few_are_buttons():
     }
     assert pickers == {
         "record": widgets.Dropdown,
+        "beside": widgets.Dropdown,
         "precision": widgets.ToggleButtons,
         "family": widgets.ToggleButtons,
     }
