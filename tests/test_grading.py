@@ -556,7 +556,8 @@ def test_sentences(class_folder):
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("student;question;mark\nada;one_user;1\n", "student,question,mark, with commas"),
+        ("student question mark\nada one_user 1\n", "with commas, semicolons or tabs; got 'stu"),
+        ("student;question;mark\nada;one_user;x\n", "needs a mark from 0 to 2, such as 2.5; got x"),
         ("ada,one_user,1\n", "line 1"),
         ("", "line 1"),
         ("student,question,mark\nada,one_user,1\nada,one_user,2\n", "line 3"),
@@ -576,6 +577,18 @@ def test_an_empty_hand_mark_is_none_yet(tmp_path):
     questions = [OpenQuestion("one_user", 2)]
     marks = roster.read_hand_marks(tmp_path / "h.csv", {"ada", "bob"}, questions)
     assert marks == {("bob", "one_user"): roster.HandMark(2, "good")}
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding", "mark"),
+    [(",", "utf-8", "1.5"), (";", "utf-8-sig", "1,5"), ("\t", "utf-16", "1,5")],
+)
+def test_tables_are_read_as_spreadsheets_write_them(tmp_path, separator, encoding, mark):
+    lines = ["student,question,mark", f"Zo\xeb,one_user,{mark.replace(',', '.')}"]
+    text = "\r\n".join(lines).replace(",", separator).replace("1.5", mark)
+    (tmp_path / "h.csv").write_bytes(text.encode(encoding))
+    found = roster.read_hand_marks(tmp_path / "h.csv", {"Zo\xeb"}, [OpenQuestion("one_user", 2)])
+    assert found == {("Zo\xeb", "one_user"): roster.HandMark(1.5)}
 
 
 def test_names_of_a_class(tmp_path):

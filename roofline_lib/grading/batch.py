@@ -282,7 +282,7 @@ def _check_out(out, submissions):
         )
     pages_of(out)
     existed = out.exists()
-    out.open("a").close()
+    out.open("ab").close()
     if not existed:
         out.unlink()
 

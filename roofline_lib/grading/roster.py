@@ -115,11 +115,9 @@ def _student(text: str | None, students: Collection[str], where: str) -> str:
 
 def _mark(text: str | None, most: float, where: str) -> float:
     try:
-        mark = float(text or "")
+        mark = float((text or "").replace(",", "."))
     except ValueError:  # a word, or a line that is too short
         mark = -1
     if not 0 <= mark <= most:
-        raise ValueError(
-            f"{where}: needs a mark from 0 to {most:g}, with a decimal point; got {text}"
-        )
+        raise ValueError(f"{where}: needs a mark from 0 to {most:g}, such as 2.5; got {text}")
     return mark

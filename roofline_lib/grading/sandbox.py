@@ -41,9 +41,10 @@ from roofline_lib.grading.inside.protocol import (
     from_line,
     to_line,
 )
+from roofline_lib.grading.inside.serve import OUTPUT
 from roofline_lib.grading.inside.syscalls import KINDS
 
-LINE = 8 << 20  # bytes of one reply, at most
+_LINE = 8 * OUTPUT  # bytes of a reply: JSON may take six for one of a notebook's answers
 _USERS = 1_900_000_000  # from here on, user numbers that nobody has
 _OWN_PREFIX, _ALIVE = "roofline-grade-", "alive"  # folders of ours, and the sign in each
 PATIENCE = 30  # seconds for the sandbox itself, besides what a question may take
@@ -182,7 +183,7 @@ class Sandbox:
         """The next message, whose class, and those of its parts, are among `kinds`. Broken where
         none comes within `seconds` and some patience."""
         with self._ended_after(seconds):
-            return from_line(self.process.stdout.readline(LINE), *kinds)
+            return from_line(self.process.stdout.readline(_LINE), *kinds)
 
     def _send(self, data, seconds=0):
         with self._ended_after(seconds):

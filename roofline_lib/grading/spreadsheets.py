@@ -1,5 +1,6 @@
 """Tables as spreadsheets and learning platforms read and write them."""
 
+import codecs
 import csv
 import io
 import re
@@ -7,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+_SEPARATORS = (",", ";", "\t")
+_UTF8 = "utf-8-sig"
 # what a spreadsheet would take for the beginning of one, also as wide characters
 FORMULA = re.compile(r"(^\s*|[;,|]\s*)([=+\-@\uff1d\uff0b\uff0d\uff20]|\\t|\\r|\\n)")
 
@@ -35,16 +38,19 @@ def csv_text(lines: Iterable[Sequence[str]]) -> str:
 
 
 def read_table(path: Path, needs: Sequence[str]) -> Table:
-    """A CSV file with commas that has the columns `needs`; a ValueError that names the file where
-    it has others, or the line that cannot be read."""
-    table = csv.DictReader(io.StringIO(read_text(path), newline=""))
-    columns = tuple(_first_line(table, path))
-    if not set(needs) <= set(columns):
-        raise ValueError(
-            f"{path}, line 1: needs the header {','.join(needs)}, with commas; "
-            f"got {','.join(columns)[:100]!r}"
-        )
-    return Table(columns, tuple(_lines(table, path, ",".join(needs))))
+    """A CSV file that has the columns `needs`, with commas or, as spreadsheets in many countries
+    write them, with semicolons or tabs; a ValueError that names the file where it has others, or
+    the line that cannot be read."""
+    text = read_text(path)
+    for separator in _SEPARATORS:
+        table = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
+        columns = tuple(_first_line(table, path))
+        if set(needs) <= set(columns):
+            return Table(columns, tuple(_lines(table, path, ",".join(needs))))
+    raise ValueError(
+        f"{path}, line 1: needs the header {','.join(needs)}, with commas, semicolons or tabs; "
+        f"got {text.partition(chr(10))[0].strip()[:100]!r}"
+    )
 
 
 def _first_line(table: csv.DictReader, path: Path) -> Sequence[str]:
@@ -65,8 +71,12 @@ def _lines(
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8, with or without a mark in front; a ValueError for any other."""
+    """The text of a file in UTF-8, with or without a mark in front, or in UTF-16 with one, which is
+    what a spreadsheet calls Unicode text; a ValueError for any other."""
+    data = path.read_bytes()
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else _UTF8
     try:
-        return path.read_text(encoding="utf-8-sig")
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")

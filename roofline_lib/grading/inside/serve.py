@@ -38,7 +38,8 @@ try:
 except ImportError:  # Windows, which has the unsafe draft only
     resource = None  # type: ignore[assignment]
 
-MEMORY, FILES, OUTPUT = 1 << 30, 16 << 20, 1 << 20  # bytes
+# bytes that a student's process may hold, write into files, and give back as answers
+MEMORY, FILES, OUTPUT = 1 << 30, 16 << 20, 1 << 20
 OPEN_FILES, THREADS = 64, 64
 _ANSWERS = 3  # the file number on which a student's process writes its answers
 
