@@ -3,6 +3,7 @@ has."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from typing import TYPE_CHECKING, Any
@@ -30,14 +31,20 @@ class UnknownName(KeyError, ValueError):
 
 
 def unknown(
-    kind: str, name: object, choices: Iterable[str], said: Mapping[str, str] | None = None
+    kind: str,
+    name: object,
+    choices: Iterable[str],
+    said: Mapping[str, str] | None = None,
+    *,
+    where: str = "",
 ) -> UnknownName:
     """The error for a name that is not among `choices`.
 
     It names the nearest choices first: those that contain the name or are contained in it, or else
     those spelled nearly the same. Then it lists all choices, or says how many there are where the
-    list would fill a screen. `said` maps what others call a part of a name
-    to what it is called here.
+    list would fill a screen. `said` maps what others call a part of a name to what it is called
+    here. `where` is what prints the list: then three of the nearest will do, and the list is left
+    to it.
     """
     choices = list(choices)
     typed = _bare(short(name))
@@ -45,9 +52,11 @@ def unknown(
         typed = typed.replace(word, ours)
     by_key = {_bare(choice): choice for choice in choices}
     near = [key for key in by_key if len(typed) > 1 and (typed in key or key in typed)][:6]
-    near = near or _spelled_alike(typed, by_key)
+    near = (near or _spelled_alike(typed, by_key))[: 3 if where else None]
     hint = f"; nearest: {', '.join(by_key[key] for key in near)}" if near else ""
-    if len(choices) <= 60:
+    if where:
+        rest = f"choose one of the {len(choices)} that {where}"
+    elif len(choices) <= 60:
         rest = f"choose one of {', '.join(choices)}"
     else:
         rest = f"there are {len(choices)}, {min(choices)} to {max(choices)}"
@@ -147,6 +156,20 @@ def switch(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False; got {short(value)}")
     return bool(value)
+
+
+def parsed_json(what: str, text: str | bytes) -> Any:
+    """The value of a JSON text; ValueError where `what` is none, with the place at which it
+    breaks."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"it breaks at line {error.lineno}, column {error.colno}"
+    except UnicodeDecodeError:
+        place = "it is not even text"
+    except RecursionError:
+        place = "it is nested too deeply"
+    raise ValueError(f"{what} is no JSON: {place if text.strip() else 'it is empty'}")
 
 
 def name_key(name: str) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
-from roofline_lib.arguments import short, unknown
+from roofline_lib.arguments import parsed_json, short, unknown
 
 # Keys that change no size: activation functions, scales, positions without parameters, token ids,
 # training, files. What is 0, false, null or empty is harmless under any name.
@@ -96,7 +96,9 @@ class _Config:
         if value is None and (null is not _MISSING or missing is not _MISSING):
             return missing if null is _MISSING else null
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise ValueError(f"{key} must be a whole number in a config; got {short(value)}")
+            raise ValueError(
+                f"{key} must be a whole number of at least 0 in a config; got {short(value)}"
+            )
         return value
 
     def flag(self, key, missing):
@@ -153,7 +155,16 @@ def config_fields(source: str | PathLike | Mapping) -> dict:
     config = _Config(values)
     found = _RULES[kind](config)
     config.refuse_the_rest()
-    return found
+    return found | {"positions": _positions(values)}
+
+
+def _positions(values):
+    """The longest context that the config names, None where it names none that is a count."""
+    for key in ("max_position_embeddings", "n_positions", "n_ctx", "seq_length"):
+        told = values.get(key)
+        if isinstance(told, int) and not isinstance(told, bool) and told > 0:
+            return told
+    return None
 
 
 def _load(source):
@@ -165,11 +176,10 @@ def _load(source):
     if path.is_dir():
         path = path / "config.json"
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_bytes()
     except OSError as error:
         raise ValueError(f"config {short(str(path))} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise ValueError(f"config {short(str(path))} is no JSON: {error}") from None
+    values = parsed_json(f"config {short(str(path))}", text)
     if not isinstance(values, dict):
         raise ValueError(f"config {short(str(path))} must hold an object; got {short(values)}")
     return values

@@ -71,7 +71,7 @@ class Link:
 
     def __repr__(self):
         several = f"{self.ports} x " if self.ports > 1 else ""
-        late = f", {quantity(self.latency, 's')} a message" if self.latency else ""
+        late = f", {quantity(self.latency, 's')} a message" if self.latency else ", no latency"
         joined = f", joins {self.domain:,}" if self.domain else ""
         speed = f"{several}{quantity(self.bandwidth, 'byte/s')} one way"
         return f"{self.name} ({self.topology}): {speed}{late}{joined}"

@@ -12,6 +12,7 @@ from roofline_lib.precisions import bytes_per_element
 from roofline_lib.quantities import quantity
 from roofline_lib.tables import read_table
 
+_LISTED = "rl.machines() lists (python -m roofline_lib machines)"
 _MAKERS = ("NVIDIA", "GeForce", "Tesla", "AMD", "Instinct")
 
 
@@ -130,14 +131,21 @@ class Machine:
     def bandwidth(self, level: str = "DRAM") -> float:
         """Bandwidth of a memory level in byte/s. UnknownName where none is printed or measured."""
         if not isinstance(level, str) or level not in self.bandwidths:
-            raise unknown(f"a bandwidth of {self.name}: level", level, self.bandwidths)
+            raise self._no_figure("bandwidth", level, self.bandwidths)
         return self.bandwidths[level]
 
     def capacity(self, level: str = "DRAM") -> float:
         """Bytes that a memory level holds (for one unit where each unit has its own)."""
         if not isinstance(level, str) or level not in self.capacities:
-            raise unknown(f"a capacity of {self.name}: level", level, self.capacities)
+            raise self._no_figure("capacity", level, self.capacities)
         return self.capacities[level]
+
+    def _no_figure(self, what: str, level: object, there: Mapping) -> UnknownName:
+        """The error for a level without this figure; the level itself may be known."""
+        if isinstance(level, str) and level in self.levels:
+            known = f"; known are those of {', '.join(there)}" if there else ""
+            return UnknownName(f"the {what} of {self.name}'s {level} is not known{known}")
+        return unknown(f"a {what} of {self.name}: level", level, there)
 
     def ridge_point(
         self, precision: str, level: str = "DRAM", *, accumulate: str | None = None
@@ -164,7 +172,7 @@ def machine(name: str) -> Machine:
         if words[0] not in _MAKERS:
             break
         words = words[1:]
-    raise unknown("machine", name, _catalogue())
+    raise unknown("machine", name, _catalogue(), where=_LISTED)
 
 
 def machines() -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from roofline_lib.arguments import number, size
+from roofline_lib.arguments import UnknownName, number, size
 from roofline_lib.machines import Machine, as_machine
 from roofline_lib.model import bound, time_in_sequence
 from roofline_lib.precisions import bytes_of
@@ -22,7 +22,8 @@ from roofline_lib.quantities import plural, quantity, significant
 from roofline_lib.steps import kernels_per_step, step_time
 from roofline_lib.transformer import Transformer, as_transformer
 
-PER_KERNEL = 2.6e-6  # seconds to start one from a CUDA graph, as an H200's shortest product shows
+# seconds to start one from a CUDA graph, as an H200's shortest product shows; others may differ
+PER_KERNEL = 2.6e-6
 _MOST_SEQUENCES = 2**20
 
 
@@ -32,7 +33,9 @@ class Price:
     `context` tokens, the new one among them.
 
     `fits` is how many sequences fit beside the weights, 0 where the weights alone do not.
-    `chips` is how many chips the weights and one sequence need for their memory alone.
+    `chips` is how many chips the weights and one sequence need for their memory alone. Both are
+    None where the machine's `capacity` is not known. `positions` is the longest context that the
+    model was made for, None where that is not known.
     `step_bound` is the least time of a decode step for one sequence, `step_forecast` adds `kernels`
     launches at `per_kernel` (s) each. `turning_batch` is the smallest batch at which the products
     with weights are compute-bound, None where none up to 2^20 is. `prefill_bound` is the least time
@@ -50,9 +53,10 @@ class Price:
     weight_bytes: float
     kv_bytes_per_token: float
     kv_bytes: float
-    capacity: float
-    fits: int
-    chips: int
+    positions: int | None
+    capacity: float | None
+    fits: int | None
+    chips: int | None
     kernels: int
     per_kernel: float
     step_bound: float
@@ -76,12 +80,13 @@ class Price:
             f"{self.model} on {self.machine}",
             f"  weights {self.weights}, KV cache {self.kv}, activations {self.activations}, "
             f"context {self.context:,} tokens",
+            *self._beyond(),
             "",
             f"  parameters     {self.parameters:,}{active}",
             f"  weights        {quantity(self.weight_bytes, 'byte')}",
             f"  KV cache       {quantity(self.kv_bytes_per_token, 'byte')} a token, "
             f"{quantity(self.kv_bytes, 'byte')} a sequence",
-            f"  memory         {quantity(self.capacity, 'byte')}: {self._room()}",
+            f"  memory         {self._room()}",
             "",
             f"  one token      at least {quantity(self.step_bound, 's')}, so at most "
             f"{significant(1 / self.step_bound)} token/s for one sequence",
@@ -94,13 +99,40 @@ class Price:
             "",
             "  Times are bounds on one chip, links between chips left out; the kernels are an "
             "estimate.",
+            *self._whose_start(),
         ]
         return "\n".join(lines)
 
+    def _beyond(self):
+        if self.positions is None or self.context <= self.positions:
+            return []
+        return [
+            f"  This context is longer than the {self.positions:,} tokens that the model was made "
+            "for: a price, no promise."
+        ]
+
+    def _whose_start(self):
+        if self.per_kernel != PER_KERNEL or "H200" in self.machine:
+            return []
+        return [
+            f"  {quantity(self.per_kernel, 's')} to start a kernel is an H200's, from a CUDA "
+            f"graph; nobody measured it on {self.machine} here."
+        ]
+
     def _room(self):
+        if self.capacity is None:
+            return "its size is not known here, so neither is what fits"
+        size_of_it = quantity(self.capacity, "byte")
         if self.fits:
-            return f"{plural(self.fits, 'sequence')} of this length fit beside the weights"
-        return f"too little; for its memory alone this takes {plural(self.chips, 'chip')}"
+            fit = "fits" if self.fits == 1 else "fit"
+            return (
+                f"{size_of_it}: {plural(self.fits, 'sequence')} of this length {fit} beside the "
+                "weights"
+            )
+        return (
+            f"{size_of_it}: too little; for its memory alone this takes "
+            f"{plural(self.chips, 'chip')}"
+        )
 
 
 def price(
@@ -128,7 +160,12 @@ def price(
     bytes_of("activations", activations)
     precisions: Any = {"weights": weights, "kv": kv, "activations": activations}
     held, sequence = whole.weight_bytes(weights), whole.kv_bytes(1, context, kv)
-    room = chip.capacity()
+    if activations not in chip.precisions:
+        raise UnknownName(
+            f"{chip.name} has no {activations} peak; activations (--activations) may be "
+            f"{' or '.join(chip.precisions)}"
+        )
+    room = chip.capacities.get("DRAM")
     started = number(
         "kernels",
         kernels_per_step(whole) if kernels is None else kernels,
@@ -157,9 +194,10 @@ def price(
         weight_bytes=held,
         kv_bytes_per_token=whole.kv_bytes_per_token(kv),
         kv_bytes=sequence,
+        positions=whole.positions,
         capacity=room,
-        fits=max(0, int((room - held) // sequence)),
-        chips=int(-(-(held + sequence) // room)),
+        fits=None if room is None else max(0, int((room - held) // sequence)),
+        chips=None if room is None else int(-(-(held + sequence) // room)),
         kernels=int(started),
         per_kernel=float(per_kernel),
         step_bound=step.bound,

@@ -165,7 +165,9 @@ def static_batch_use(tokens: Number) -> Value:
     """Share of a batch's row-steps that do work where all rows wait for the longest: mean / largest
     of `tokens`, the output of each request of the batch. Continuous batching, which lets a request
     join and leave at each step, brings it to 1 (Orca: Yu and others, OSDI 2022)."""
-    tokens = np.atleast_1d(size("tokens", tokens, "tokens"))
+    tokens = size("tokens", tokens, "tokens")
+    if np.ndim(tokens) == 0:
+        raise ValueError(f"tokens must be one number for each request (tokens); got {tokens:g}")
     return plain(np.mean(tokens) / np.max(tokens))
 
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:  # several chips are asked for seldom, and cost time to import
     from roofline_lib.parallel import Parallel, ParallelStep
 
 
-def _count(least, default=MISSING):
+def _count(least, default=MISSING, compare=True):
     """A field that holds one whole number of at least `least`, or its default None."""
-    return field(default=default, metadata={"least": least})
+    return field(default=default, metadata={"least": least}, compare=compare)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ class Transformer:
     takes fewer FLOP: prefill the one, decode the other.
 
     `tied` shares the embedding with the output head; `extra_parameters` are those that no field
-    covers. Errors: ValueError that names the field.
+    covers. `positions` is the longest context that the model was made for: it changes no count, and
+    two models that differ in it alone are equal. Errors: ValueError that names the field.
     """
 
     layers: int = _count(1)
@@ -89,6 +90,7 @@ class Transformer:
     ffn_biases: bool = False
     learned_positions: int = _count(0, 0)
     extra_parameters: int = _count(0, 0)
+    positions: int | None = _count(1, None, compare=False)
     name: str = ""
 
     def __post_init__(self):

@@ -374,7 +374,7 @@ BREAKS = {
         ("self.work.flops / self.seconds", "self.work.bytes_moved / self.seconds"),
         ("float(np.median(values))", "float(np.mean(values))"),
         ("if getattr(value, each.name) is not None or each.default is not None", "if getattr(value, each.name) is not None"),
-        ("return Record.from_json(json.load(file))", "return _read(json.load(file))"),
+        ("return Record.from_json(parsed_json(", "return _read(parsed_json("),
     ],
     "measuring/roofs": [
         ("stream.working_set <= 0.7 * size", "stream.working_set <= size"),

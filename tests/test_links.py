@@ -96,6 +96,7 @@ def test_a_link_by_hand():
     mine = rl.Link(bandwidth=450e9, latency=9e-6)
     assert mine.half_bandwidth_bytes == pytest.approx(4.05e6)
     assert rl.send(mine.half_bandwidth_bytes, mine).time == pytest.approx(2 * mine.latency)
+    assert "9 µs a message" in str(mine) and "no latency" in str(rl.Link(bandwidth=450e9))
     assert "450 GB/s one way" in repr(mine) and "9 µs" in repr(mine)
 
 

@@ -22,6 +22,9 @@ def test_unknown_names_list_the_nearest():
     ):
         with pytest.raises(KeyError, match=f"is not known; nearest: {first}[,;]"):
             rl.machine(typed)
+    with pytest.raises(KeyError) as wall:
+        rl.machine("RTX")
+    assert str(wall.value).count("RTX") == 1 + 3  # what came, and three of the nine
     with pytest.raises(
         KeyError, match="nearest: llama-2-7b, llama-2-13b, llama-2-70b, llama-3-8b, "
     ):
@@ -80,7 +83,10 @@ def test_by_hand():
             "a bandwidth of house chip: level 'L3' is not known; choose one of DRAM, L2",
         ),
         # its capacity is printed, its bandwidth is not
-        (lambda chip: chip.bandwidth("shared memory"), "level 'shared memory' is not known"),
+        (
+            lambda chip: chip.bandwidth("shared memory"),
+            "^the bandwidth of house chip's shared memory is not known; known are those of DRAM",
+        ),
         (lambda chip: chip.capacity([]), r"level \[\] is not known"),
         (lambda chip: chip.ridge_point("int4"), "house chip has no int4 peak"),
         (lambda chip: rl.critical_size(chip, "fp8"), "house chip has no fp8 peak"),

@@ -105,3 +105,21 @@ def test_find_gives_the_one_point_and_refuses_none_and_several():
         record.find("gemm_n", "bf16", n=4097)
     with pytest.raises(ValueError, match="gemm_n, n=4096 fit 5"):
         record.find("gemm_n", n=4096)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b'{"a":', "is no JSON: it breaks at line 1, column 6"),
+        (b"", "is no JSON: it is empty"),
+        (b'{"a": "\xff\xfe', "is no JSON: it is not even text"),
+        (b"[" * 10**5, "is no JSON: it is nested too deeply"),
+        (b"[1]", "record, \\$: \\[1\\] is not of type 'object'"),
+    ],
+)
+def test_a_file_that_is_no_record_is_one_clear_line(raw, said, tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_bytes(raw)
+    with pytest.raises(ValueError, match=said) as raised:
+        load(path)
+    assert "Expecting" not in str(raised.value) and "codec" not in str(raised.value)

@@ -1,5 +1,6 @@
 """A run: of this very machine, and of a GPU that is made up."""
 
+import re
 import signal
 import sys
 import threading
@@ -275,6 +276,41 @@ def test_a_sampler_has_seen_the_gpu_before_its_thread_had_its_turn(monkeypatch):
 def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path, capsys):
     assert own_curve.main(["--quick", "--out", str(tmp_path / "nowhere" / "record.json")]) == 2
     assert "--out must be a file that can be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--threads", "0"], "threads must be 1 to"),
+        (["--threads", "-1"], "threads must be 1 to"),
+        (["--repeats", "2"], "repeats must be at least 3"),
+        (["--model", "laptop", "--links"], "--model and --links"),
+        (["--links", "--ranks", "0"], "--ranks must be at least 2"),
+        (["--links", "--ranks", "1"], "--ranks must be at least 2"),
+        (["--ranks", "2"], "--ranks goes with --links"),
+        (["--links", "--threads", "1"], "--threads are those of a CPU"),
+        (["--device", "gpu", "--threads", "1"], "--threads are those of a CPU"),
+    ],
+)
+def test_what_is_refused_names_what_was_typed_and_leaves_no_file(
+    asked, said, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert own_curve.main(asked) == 2
+    told = capsys.readouterr().err
+    typed = {word for word in asked if word.startswith("--")}
+    assert said in told and told.count("\n") == 1
+    assert all(word in (*typed, "--links", "--device") for word in re.findall(r"--\w+", told))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_kind_of_record_has_a_name_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(measuring.command, "measure", lambda *_, **__: load("cpu_epyc_2_quick"))
+    for asked in ([], ["--links"], ["--model", "laptop"], ["--lab"]):
+        assert own_curve.main(asked) == 0
+    names = {f"roofline_{kind}.json" for kind in ("record", "links", "model", "lab")}
+    assert {path.name for path in tmp_path.iterdir()} == names | {"roofline_lab.png"}
 
 
 def test_a_browsers_page_says_that_it_cannot_measure_and_shows_a_record(monkeypatch, capsys):

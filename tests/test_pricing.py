@@ -89,6 +89,30 @@ def test_it_may_never_turn():
     assert "no batch up to 1,048,576" in str(page)
 
 
+def test_where_no_capacity_is_known_the_rest_is_priced():
+    page = rl.price("llama-3-8b", "Xeon Gold 6248", activations="fp32")
+    assert (page.capacity, page.fits, page.chips) == (None, None, None)
+    assert "its size is not known here" in str(page) and page.step_bound > 0
+
+
+def test_a_context_that_the_model_was_not_made_for_is_priced_and_said():
+    inside, beyond = (rl.price("llama-3-8b", "L4", context=n) for n in (8192, 8193))
+    assert "longer than the 8,192 tokens" in str(beyond) and "longer" not in str(inside)
+    config = {**json.loads((CONFIGS / "Qwen--Qwen3-0.6B.json").read_text()), "n_ctx": 5}
+    model = rl.Transformer.from_config(config)
+    assert model.positions == 40960
+    assert "40,960" in str(rl.price(model, "L4", context=100_000_000))
+    plain = rl.Transformer(**{**asdict(model), "positions": None})
+    assert plain == model and "longer" not in str(rl.price(plain, "L4", context=100_000_000))
+
+
+def test_whose_time_to_start_a_kernel_it_is_stands_on_the_page():
+    said = "is an H200's, from a CUDA graph"
+    assert said in str(rl.price("llama-3-8b", "L4"))
+    assert said not in str(rl.price("llama-3-8b", "H200 SXM"))
+    assert said not in str(rl.price("llama-3-8b", "L4", per_kernel=1e-6))
+
+
 def test_groups_of_weights():
     page = rl.price("gpt-oss-120b", "H100 SXM", weights={"experts": "mxfp4", "other": "bf16"})
     assert page.weight_bytes < 70e9 and page.fits > 0
@@ -119,7 +143,10 @@ def test_the_command_in_json_is_the_function(capsys):
         (["llama-3-8b", "--weights", "fp12"], "fp12"),
         (["llama-3-8b", "--weights", "expert=fp8"], "expert"),
         (["llama-3-8b", "--context", "0"], "context must be"),
-        (["llama-3-8b", "--machine", "V100 SXM2"], "no bf16 peak"),
+        (["llama-3-8b", "--machine", "V100 SXM2"], "no bf16 peak; activations (--activations) may"),
+        (["llama-3-8b", "--machine", "M1 Max"], "may be fp32"),
+        (["llama-3-8b", "--machine", "Xeon Gold 6248"], "may be fp64 or fp32"),
+        (["llama-3-8b", "--machine", "Ryzen"], "python -m roofline_lib machines"),
     ],
 )
 def test_what_cannot_be_priced_gets_one_line(arguments, said, capsys):

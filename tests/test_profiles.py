@@ -132,7 +132,10 @@ def test_the_command_prints_a_table(capsys):
     [
         ("", "no profile that is known here"),
         ("{}", "no profile that is known here"),
-        ("{", "Expecting"),
+        ("{", "the text is no JSON: it breaks at line 1, column 2"),
+        ('{"points": [\n1,]}', "is no JSON: it breaks at line 2, column"),
+        ('{"schema": "roofline_lib/measured", "points": []}', "a record that `measure` wrote"),
+        ('{"points": []}', "no kernel in it"),
         ('"ID","Kernel Name"\n"",""\n"0","k"\n', f"has no {formats.TIME}"),
         ('"ID","Kernel Name"\n', "no kernel in it"),
         ('"ID","Kernel Name","gpu__time_duration.sum"\n"","","us"\n"0","k"\n', "shorter|argument"),

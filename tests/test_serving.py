@@ -94,6 +94,8 @@ def test_static_batches_against_a_table_of_steps():
     table = np.arange(lengths.max()) < lengths[:, None]
     assert rl.static_batch_use(lengths) == table.mean()
     assert rl.static_batch_use([7, 7]) == 1
+    with pytest.raises(ValueError, match="one number for each request"):
+        rl.static_batch_use(7)
 
 
 def test_a_free_chunk_ends_where_the_step_starts_to_take_longer():

@@ -21,6 +21,7 @@ def measured(options: argparse.Namespace, argv: Sequence[str]) -> tuple[int, Rec
     if wrong := _do_not_go_together(options):
         print(wrong, file=sys.stderr)
         return 2, None
+    options.out = options.out or _default_name(options)
     new = not os.path.exists(options.out)
     try:
         # a path that cannot be written is found out now, not after the run
@@ -48,9 +49,21 @@ def measured(options: argparse.Namespace, argv: Sequence[str]) -> tuple[int, Rec
     return 0, record
 
 
+def _default_name(options):
+    """A file for each kind of record, so that one does not replace another."""
+    kinds = {"links": options.links, "model": options.model, "lab": options.lab}
+    return f"roofline_{next((kind for kind, asked in kinds.items() if asked), 'record')}.json"
+
+
 def _do_not_go_together(options):
+    if options.model and options.links:
+        return "--model and --links are timed one at a time: choose one"
     if options.ranks is not None and not options.links:
         return "--ranks goes with --links"
+    if options.ranks is not None and options.ranks < 2:
+        return f"--ranks must be at least 2 (GPUs or processes); got {options.ranks}"
+    if options.threads is not None and (options.links or options.device == "gpu"):
+        return "--threads are those of a CPU: it goes with neither --links nor --device gpu"
     if options.lab and (options.links or options.model or options.device == "gpu"):
         return (
             "--lab draws the products of a CPU: it goes with none of --links, --model, --device gpu"
@@ -99,7 +112,9 @@ def parser() -> argparse.ArgumentParser:
         "the record with the model, the counted peak and an H200's",
     )
     parser.add_argument(
-        "--out", default="roofline_record.json", help="where the record goes (default: %(default)s)"
+        "--out",
+        help="where the record goes (default: roofline_record.json, of links, models and labs "
+        "roofline_links.json, roofline_model.json and roofline_lab.json)",
     )
     return parser
 

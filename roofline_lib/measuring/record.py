@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from roofline_lib.arguments import unknown
+from roofline_lib.arguments import parsed_json, short, unknown
 from roofline_lib.extras import extra
 from roofline_lib.model import Work
 from roofline_lib.transformer import Transformer
@@ -412,8 +412,8 @@ def load(name) -> Record:
     UnknownName for another name; ValueError where a file of one's own does not follow the schema.
     """
     if str(name).endswith(".json"):
-        with open(name, encoding="utf-8") as file:
-            return Record.from_json(json.load(file))
+        with open(name, "rb") as file:
+            return Record.from_json(parsed_json(f"record {short(str(name))}", file.read()))
     if name not in recorded():
         raise unknown("record", name, recorded())
     return _shipped(name)

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from roofline_lib.arguments import parsed_json
 from roofline_lib.machines import Machine, as_machine
 from roofline_lib.measuring.profiles import formats
+from roofline_lib.measuring.record import FORMAT
 from roofline_lib.model import Bound, Work, bound
 from roofline_lib.quantities import quantity, significant
 
@@ -73,7 +75,10 @@ def read_profile(path: str | os.PathLike) -> list[Profiled]:
 def parse(text: str) -> list[Profiled]:
     """The same, of the text of a file."""
     try:
-        return [_profiled(row) for row in _rows(text)]
+        rows = _rows(text)
+        if not rows:
+            raise ValueError("no kernel in it")
+        return [_profiled(row) for row in rows]
     except (KeyError, TypeError, IndexError, AttributeError, csv.Error) as error:
         what = f"{type(error).__name__}: {error}"
         raise ValueError(f"not as its profiler writes it ({what})") from None
@@ -81,7 +86,9 @@ def parse(text: str) -> list[Profiled]:
 
 def _rows(text: str) -> list[formats.Row]:
     if text.lstrip().startswith("{"):
-        data = json.loads(text)
+        data = parsed_json("the text", text)
+        if data.get("schema") == FORMAT:
+            raise ValueError("a record that `measure` wrote: rl.MeasuredExplorer(path) draws it")
         for key, reader in (
             ("traceEvents", formats.torch_trace),
             ("points", formats.counts),
