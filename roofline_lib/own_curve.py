@@ -15,7 +15,7 @@ from roofline_lib.measuring.command import measured, parser
 from roofline_lib.measuring.record import BANDWIDTH_FAMILIES, Point, ProductShape
 from roofline_lib.model import bound
 from roofline_lib.quantities import quantity
-from roofline_lib.style import COMPUTE, FAINT, MEMORY
+from roofline_lib.style import CARD, COMPUTE, FAINT, MEMORY
 
 BESIDE = "h200_a1", "bf16"  # the record that stands on the same figure
 _COLORS = (MEMORY, COMPUTE)
@@ -94,11 +94,12 @@ def _draw_memories(
         ax.annotate(
             f"{name} {quantity(bandwidth, 'byte/s')}",
             (at, height),
-            (0, 4),
+            (0, -11 if level == "DRAM" else 4),
             textcoords="offset points",
             ha=side,
             color=color,
             fontsize="small",
+            bbox={"fc": CARD, "ec": "none", "pad": 0.4, "alpha": 0.8},
         )
 
 

@@ -225,6 +225,19 @@ def test_the_tree_stands_as_it_is_listed(tree):
     assert changed == [], "run make lessons"
 
 
+def test_exercises_lead_to_those_of_the_next_lesson(tree):
+    first, second = lessons()[1:3]
+    sheet = tree / "exercises" / first.stem / first.file
+    right = f"[its exercises](../{second.stem}/{second.file})"
+    text = sheet.read_text(encoding="utf-8")
+    assert right in text
+    sheet.write_text(
+        text.replace(right, "[its exercises](../14_far/14_far.ipynb)"), encoding="utf-8"
+    )
+    assert number_lessons(tree) == []
+    assert right in sheet.read_text(encoding="utf-8")
+
+
 def test_exercises_belong_to_lessons_of_the_list():
     listed = {lesson.stem for lesson in lessons()}
     sheets, keys = (

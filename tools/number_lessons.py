@@ -37,6 +37,7 @@ One from each lesson, as its box has it. `make lessons` collects them.
 
 """
 NEXT = re.compile(r"Next: \[[^\]]+\]\([^)]+\)")
+ITS_EXERCISES = re.compile(r"\[its exercises\]\([^)]+\)")
 
 
 def number_lessons(root: Path, renamed: dict[str, str] | None = None) -> list[str]:
@@ -189,15 +190,18 @@ def link_on(cell: dict, lesson: Lesson, listed: list[Lesson]) -> list[str]:
 
 def number_exercises(path: Path, lesson: Lesson, listed: list[Lesson]) -> None:
     """Give the heading of a notebook of exercises the lesson's number, and lead its "Next:
-    [...](...)" to the next lesson."""
+    [...](...)" and "[its exercises](...)" to those of the next lesson."""
     book = json.loads(path.read_text(encoding="utf-8"))
     heading = f"# Exercises {lesson.number} · "
     change(book["cells"][0], lambda text: EXERCISE_HEADING.sub(heading, text))
     if lesson.number + 1 < len(listed):
-        following = f"Next: {link(listed[lesson.number + 1], '../../notebooks/')}"
+        after = listed[lesson.number + 1]
+        following = f"Next: {link(after, '../../notebooks/')}"
+        exercises = f"[its exercises](../{after.stem}/{after.file})"
         for cell in book["cells"]:
             if cell["cell_type"] == "markdown":
                 change(cell, lambda text: NEXT.sub(lambda _: following, text))
+                change(cell, lambda text: ITS_EXERCISES.sub(lambda _: exercises, text))
     rewrite(path, dump(book))
 
 
