@@ -6,10 +6,12 @@ Lessons are taken with the outputs that they store; nothing is run. Used by buil
 
 import base64
 import copy
+import io
 import json
 import re
 import shutil
 import struct
+from contextlib import redirect_stdout
 from html import escape
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from api import api_page
 from content import release
 from front import front_page
 
+import roofline_lib as rl
 from roofline_lib.course.lessons import lessons
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,6 +29,8 @@ HIDDEN_TESTS = re.compile(r"### BEGIN HIDDEN TESTS\n.*?### END HIDDEN TESTS\n?",
 MARKS = re.compile(r"^ *### (?:BEGIN|END) SOLUTION *\n?", re.M)
 # what a page's reader cannot do before opening an answer
 TO_RUN = re.compile(r"(?<=<summary>)Run the cells?, then open(?=</summary>)")
+GUESS_FIRST = "Guess, then see what comes out"
+UNANSWERED = re.compile(r'rl\.check\("([^"]+)", \.\.\.\)')
 
 
 def stage(folder: Path) -> None:
@@ -62,11 +67,13 @@ def page_of(notebook: dict, place: Path, pictures: Path) -> dict:
     written into `pictures`."""
     page = copy.deepcopy(notebook)
     up = "../" * (len(place.parts) - 1)
+    answers = answering(page["cells"])
     for cell in page["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = TO_RUN.sub("See what the cell prints, then open", text_of(cell))
         if cell["cell_type"] == "code":
-            cell["metadata"] = shown_as(cell)
+            cell["metadata"] = shown_as(cell, cell["id"] in answers)
+            cell["outputs"] = cell["outputs"] or asked(cell)
             for output in cell["outputs"]:
                 if is_explorer(output):
                     name = f"{place.stem[:2]}-{cell['id']}"
@@ -92,19 +99,42 @@ def text_of(cell: dict) -> str:
     return "".join(cell["source"])
 
 
-def shown_as(cell: dict) -> dict:
+def answering(cells: list[dict]) -> set[str]:
+    """The ids of the cells whose outputs answer a guess: each that holds one against its answer,
+    and what stands between it and the text that tells the answer."""
+    found, guessed = set(), False
+    for cell in cells:
+        guessed = cell["cell_type"] == "code" and (guessed or "rl.guessed(" in text_of(cell))
+        if guessed and cell["outputs"]:
+            found.add(cell["id"])
+    return found
+
+
+def shown_as(cell: dict, answers: bool) -> dict:
     """A code cell's metadata as myst-nb reads them: what its picture shows, and what is folded.
     Folded is what the notebook folds, and what answers a guess: a page has it before anybody ran
     anything."""
     metadata, tags, options = cell["metadata"], [], {}
     if "alt" in metadata:
         options["image"] = {"alt": metadata["alt"], "classes": "card"}
-    if metadata.get("jupyter", {}).get("source_hidden"):
+    folded = metadata.get("jupyter", {}).get("source_hidden")
+    if answers:
+        tags.append("hide-cell" if folded else "hide-output")
+        options["code_prompt_show"] = GUESS_FIRST
+    elif folded:
         tags.append("hide-input")
-    if "rl.guessed(" in text_of(cell) and cell["outputs"]:
-        tags.append("hide-output")
-        options["code_prompt_show"] = "Guess, then see what it prints"
     return {"mystnb": options, "tags": tags}
+
+
+def asked(cell: dict) -> list[dict]:
+    """What a check that nobody has answered says when it is run: the question in words."""
+    found = UNANSWERED.search(text_of(cell))
+    if not found:
+        return []
+    said = io.StringIO()
+    with redirect_stdout(said):
+        rl.check(found[1])
+    return [{"output_type": "stream", "name": "stdout", "text": said.getvalue()}]
 
 
 def run_here(place: Path, up: str) -> dict:

@@ -14,9 +14,11 @@ from harness.repository import ROOT
 
 import roofline_lib as rl
 from roofline_lib.course.lessons import lessons
+from roofline_lib.questions import find_question
 
 LESSONS = [f"notebooks/{lesson.stem}" for lesson in lessons()]
 EXERCISES = [f"exercises/{lesson.stem}/{lesson.stem}" for lesson in lessons()[1:]]
+SOLUTIONS = [name.replace("exercises", "solutions") for name in EXERCISES]
 # one page of each kind, and the part of it that axe looks at: of the library's names one topic,
 # because axe takes half a minute for all of them
 KINDS = {
@@ -45,6 +47,8 @@ class Page(HTMLParser):
     tags: list = field(default_factory=list)
     texts: list = field(default_factory=list)
     opened: list = field(default_factory=list)
+    unfolded: list = field(default_factory=list)
+    folds: int = 0  # that stand open around what is being read
 
     def __post_init__(self):
         super().__init__()
@@ -52,6 +56,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attributes):
         known = dict(attributes)
         self.tags.append(tag)
+        self.folds += tag == "details"
         if "id" in known:
             self.ids.add(known["id"])
         if tag == "a" and "href" in known:
@@ -66,14 +71,28 @@ class Page(HTMLParser):
             self.opened.append(known)
         if tag == "img":
             self.pictures.append(known.get("alt"))
+            self.unfolded += [] if self.folds else [known.get("alt", "")]
+
+    def handle_endtag(self, tag):
+        self.folds -= tag == "details"
 
     def handle_data(self, data):
         self.texts.append(data)
+        self.unfolded += [] if self.folds else [data]
 
     @property
     def text(self):
         """All that is written, spaces made one."""
-        return " ".join("".join(self.texts).split())
+        return spaced("".join(self.texts))
+
+    @property
+    def seen(self):
+        """What is written outside of folds, and what the pictures there show, spaces made one."""
+        return spaced("".join(self.unfolded))
+
+
+def spaced(text):
+    return " ".join(text.split())
 
 
 @cache
@@ -92,6 +111,10 @@ def names(folder):
 @cache
 def notebook(name):
     return json.loads((ROOT / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+
+
+def source_of(cell):
+    return "".join(cell["source"])
 
 
 def outputs(name):
@@ -163,21 +186,47 @@ def test_a_lesson_shows_what_its_notebook_stores(pages, name):
     assert len(page(pages, name).pictures) == len(pictures)
 
 
+def answering(name):
+    """The cells whose outputs answer a guess: those that hold one against its answer, and what
+    comes between them and the next text."""
+    found, guessed = [], False
+    for cell in notebook(name):
+        guessed = cell["cell_type"] == "code" and (guessed or "rl.guessed(" in source_of(cell))
+        found += [cell] if guessed and cell["outputs"] else []
+    return found
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_what_answers_a_guess_is_folded(pages, name):
-    """As in the notebook, and the output beside it, which a learner's own notebook does not have
-    before the cell has run."""
-    answers = [
-        cell
-        for cell in notebook(name)
-        if "rl.guessed(" in "".join(cell["source"]) and cell.get("outputs")
-    ]
-    code = [cell for cell in notebook(name) if "jupyter" in cell["metadata"]]
-    details = prose(name).count("<details>") + len(code) + len(answers)
+    """A page has it before anybody has guessed; in a learner's notebook it comes when cells run."""
+    shown, answers = page(pages, name), answering(name)
+    for cell in answers:
+        for output in cell["outputs"]:
+            told = "".join(output.get("text", "")) or cell["metadata"].get("alt", "?")
+            assert spaced(told) in spaced(f"{shown.text} {' '.join(shown.pictures)}")
+            assert spaced(told) not in shown.seen, cell["id"]
+    assert not shown.opened and "Run the cell" not in shown.text
+    assert shown.text.count("Guess, then see what comes out") == len(answers) > 0
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_what_a_notebook_folds_is_folded(pages, name):
     shown = page(pages, name)
-    assert shown.tags.count("details") == details and not shown.opened
-    assert shown.text.count("Guess, then see what it prints") == len(answers)
-    assert "Run the cell" not in shown.text
+    code = [cell for cell in notebook(name) if "jupyter" in cell["metadata"]]
+    open_code = [cell for cell in answering(name) if cell not in code]
+    folds = prose(name).count("<details>") + len(code) + len(open_code)
+    assert shown.tags.count("details") == folds
+    for cell in code:
+        assert spaced(source_of(cell)) not in shown.seen
+
+
+@pytest.mark.parametrize("name", [*EXERCISES, *SOLUTIONS])
+def test_a_page_asks_each_question_in_words(pages, name):
+    shown = page(pages, name).text
+    ids = re.findall(r'rl\.check\("([^"]+)", \.\.\.\)', "\n".join(map(source_of, notebook(name))))
+    assert len(ids) > 2
+    for question in map(find_question, ids):
+        assert spaced(question.prompt) in shown, question.id
 
 
 @pytest.mark.parametrize("name", LESSONS)
