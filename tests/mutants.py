@@ -410,6 +410,13 @@ BREAKS = {
     "measuring/jobs": [
         ("lines[0][:200] if lines else type(error).__name__", "lines[0][:200]"),
     ],
+    "measuring/profiles/formats": [
+        ("sum(each * time for", "sum(each for"),
+        ("longest = max(longest, seconds)", "longest = seconds"),
+        ("sum(bandwidth.values()) * longest", "sum(bandwidth.values())"),
+        ('cell.strip() in ("-", "nan", "-nan")', 'cell.strip() == "nan"'),
+        ("elif _LIKWID_VOLUME.fullmatch(name):", 'elif name.startswith("Memory"):'),
+    ],
     "measuring/gpu": [
         ("if expected > LONGEST:", "if expected > 9 * LONGEST:"),
         ("width = max(4.0, bytes_per_element(precision))", "width = 4.0"),
@@ -454,6 +461,7 @@ TESTS = {  # module: its test files, where they are not tests/test_<module>.py
         "tests/test_measuring_machines.py",
         "tests/test_measuring_gpu.py",
     ],
+    "measuring/profiles/formats": ["tests/test_profiles.py"],
     "measuring/gpu": ["tests/test_measuring_gpu.py"],
     "measuring/loops": ["tests/test_measuring_gpu.py"],
     "measuring/compiling": ["tests/test_measuring_gpu.py"],

@@ -101,6 +101,99 @@ def test_perf_counts_lanes_and_the_controllers_bytes(tmp_path):
         profiles.read_profile(tmp_path / "perf.csv")
 
 
+def test_what_a_virtual_machine_does_not_count_is_said():
+    """The sample is a real one: a virtual machine's processor shows no counters."""
+    with pytest.raises(ValueError, match="could not count cycles, instructions, cache-misses"):
+        profiles.read_profile(SAMPLES / "cpu_perf_stat.csv")
+
+
+def likwid_table(kind, *rows, name="Group 1", group="MEM_DP"):
+    """A table as likwid's printOutput writes it: heads, then a line a metric, filled with commas to
+    one length."""
+    lines = [f"TABLE,{name} {kind},{group},{len(rows)}", *rows]
+    most = max(line.count(",") for line in lines)
+    return "\n".join(line + "," * (most - line.count(",")) for line in lines) + "\n"
+
+
+# as `likwid-perfctr -O` prints it, with figures of ours: two threads, one of which has the bytes
+LIKWID_HEAD = "STRUCT,Info,3,\nCPU name:,a CPU,,\nCPU type:,a type,,\nCPU clock:,2.5 GHz,,\n"
+LIKWID_RAW = likwid_table("Raw", "Event,Counter,HWThread 0,HWThread 1", "CAS_COUNT_RD,MBOX0C0,7,0")
+LIKWID = LIKWID_HEAD + LIKWID_RAW
+LIKWID += likwid_table(
+    "Metric",
+    "Metric,HWThread 0,HWThread 1",
+    "Runtime (RDTSC) [s],2.000000e+00,2.000000e+00",
+    "Clock [MHz],2500,2500",
+    "DP [MFLOP/s],3000,1000",
+    "AVX DP [MFLOP/s],2900,900",
+    "Memory read data volume [GBytes],6,0",
+    "Memory data volume [GBytes],10,-",
+    "Operational intensity,0.6,inf",
+)
+LIKWID += likwid_table(
+    "Metric STAT", "Metric,Sum,Min,Max,Avg", "DP [MFLOP/s] STAT,4000,1000,3000,2000"
+)
+
+
+def test_likwid_counts_all_threads_and_a_sockets_bytes_once(tmp_path):
+    (tmp_path / "likwid.csv").write_text("what the program printed, before\n" + LIKWID)
+    (point,) = profiles.read_profile(tmp_path / "likwid.csv")
+    assert (point.name, point.precision, point.seconds) == ("program", "fp64", 2.0)
+    assert point.work.flops == pytest.approx(4000e6 * 2)
+    assert point.work.bytes_moved == pytest.approx(10e9)
+    assert "program" in profiles.table(profiles.held_against([point], "EPYC 9654"))
+
+
+def test_likwids_regions_are_kernels_and_its_groups_take_turns():
+    """FLOPS_SP saw 3 s and MEM 1 s of a region; a thread that worked for a third of the time has
+    a third of what its rate says."""
+
+    def group(number, name, *rows, region="loop"):
+        return likwid_table(
+            "Metric",
+            "Metric,Core 0,Core 1",
+            *rows,
+            name=f"Region {region},Group {number}",
+            group=name,
+        )
+
+    text = (
+        LIKWID_HEAD
+        + group(1, "FLOPS_SP", "Runtime (RDTSC) [s],3,1", "SP MFLOP/s,100,300")
+        + LIKWID_HEAD
+        + group(2, "MEM", "Runtime (RDTSC) [s],1,1", "Memory data volume [GBytes],5,0")
+        + LIKWID.replace("TABLE,Group", "TABLE,Region sum, all,Group")
+    )
+    loop, total = profiles.points.parse(text)
+    assert (loop.name, loop.precision, loop.seconds) == ("loop", "fp32", 3.0)
+    assert loop.work == rl.Work(600e6, 15e9)
+    assert total.name == "sum, all"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "DP [MFLOP/s],3000",
+            "DP [MFLOP/s],many",
+            "'DP \\[MFLOP/s\\]' of a thread is no number: 'many'",
+        ),
+        ("DP [MFLOP/s],3000,1000", "DP [MFLOP/s],3000", "has 1 threads and the runtime 2"),
+        ("Runtime (RDTSC)", "Time", "no 'Runtime \\(RDTSC\\) \\[s\\]' above 0"),
+        ("\nDP [", "\nx [", "program: counts no FLOP"),
+        ("Memory data", "L3 data", "counts no 'Memory data volume'"),
+        ("Group 1 Metric,", "Group 1 Other,", "no table of a group's metrics"),
+        ("DP [MFLOP/s],3000", "DP [MFLOP/s],inf", "FLOP must be a number above 0"),
+        ("GBytes],10,", "GBytes],-10,", "bytes must be a number above 0"),
+    ],
+)
+def test_a_broken_likwid_table_is_one_clear_line(old, new, said):
+    assert old in LIKWID
+    with pytest.raises(ValueError, match=said) as raised:
+        profiles.points.parse(LIKWID.replace(old, new))
+    assert "\n" not in str(raised.value)
+
+
 def test_what_is_above_the_roof_is_explained():
     chip = rl.machine("H200 SXM")
     fast = Profiled("fast", rl.Work(2 * chip.peak("bf16"), 1e6), 1.0, "bf16")
@@ -138,13 +231,16 @@ def test_the_command_prints_a_table(capsys):
         ('{"points": []}', "no kernel in it"),
         ('"ID","Kernel Name"\n"",""\n"0","k"\n', f"has no {formats.TIME}"),
         ('"ID","Kernel Name"\n', "no kernel in it"),
-        ('"ID","Kernel Name","gpu__time_duration.sum"\n"","","us"\n"0","k"\n', "shorter|argument"),
+        (
+            '"ID","Kernel Name","gpu__time_duration.sum"\n"","","us"\n"0","k"\n',
+            "line 3 of the table has 2 cells, and its head 3: cut off?",
+        ),
         ('{"traceEvents": []}', "no matrix product"),
         ('{"traceEvents": 3}', "not as its profiler writes it"),
         ('{"points": [{"name": "a"}]}', r"points\[0\] has no bytes, flops, precision, seconds"),
         (
             '{"points": [{"name": "a", "flops": 1, "bytes": 1, "seconds": 0, "precision": "fp8"}]}',
-            "seconds must be above 0",
+            "seconds must be a number above 0",
         ),
         ('{"cost": {"flops": 1, "bytes accessed": 1}}', "has no 'seconds'"),
     ],

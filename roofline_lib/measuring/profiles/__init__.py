@@ -1,7 +1,7 @@
 """What profilers write about your own kernels, as points under a roof.
 
 `read_profile(path)` takes a file of Nsight Compute, of PyTorch's profiler, of JAX's cost analysis,
-of perf, or one that `write_profile` wrote, and gives a Profiled for each kernel.
+of perf or likwid, or one that `write_profile` wrote, and gives a Profiled for each kernel.
 `held_against(points, machine)` holds a machine's roof against them, and `named(points)` is what
 `rl.draw_roofline` takes.
 """

@@ -14,8 +14,8 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m roofline_lib profile",
         description="Read what a profiler wrote (Nsight Compute's CSV, PyTorch's trace, JAX's cost "
-        "analysis, or write_profile's JSON) and print for each kernel the share of what is "
-        "attainable that it reached, what binds it, and what to suspect.",
+        "analysis, perf stat, likwid, or write_profile's JSON) and print for each kernel the share "
+        "of what is attainable that it reached, what binds it, and what to suspect.",
     )
     parser.add_argument("file", type=Path)
     parser.add_argument(

@@ -60,8 +60,15 @@ def nsight(text: str) -> list[Row]:
     """Kernels of a CSV of Nsight Compute: the raw page (a column a metric, units below the names)
     or the details page (a line a metric), with the metrics of `METRICS` or those of its roofline
     sections."""
-    rows = list(csv.reader(io.StringIO(text[text.index('"ID"') :] if '"ID"' in text else text)))
+    table = text[text.index('"ID"') :] if '"ID"' in text else text
+    rows = [row for row in csv.reader(io.StringIO(table)) if row]
     heads = rows[0]
+    for line, row in enumerate(rows[1:], 2):
+        if len(row) != len(heads):
+            raise ValueError(
+                f"line {line} of the table has {len(row)} cells, and its head {len(heads)}: cut "
+                "off?"
+            )
     if "Metric Name" in heads:
         kernels = _long(heads, rows[1:])
     else:
@@ -273,10 +280,15 @@ def perf_stat(text: str) -> list[Row]:
     of several memory controllers are added up."""
     flops: dict[str, float] = defaultdict(float)
     moved, seconds = 0.0, 0.0
+    refused: list[str] = []
     for line in text.splitlines():
         cells = line.split(",")
-        if len(cells) < 3 or line.startswith("#") or not re.fullmatch(r"[\d.]+", cells[0]):
-            continue  # a comment, or "<not supported>"
+        if len(cells) < 3 or line.startswith("#"):
+            continue
+        if cells[0] in ("<not supported>", "<not counted>"):
+            refused.append(cells[2])
+        if not re.fullmatch(r"[\d.]+", cells[0]):
+            continue
         value, unit, event = float(cells[0]), cells[1], cells[2]
         kind = event.rpartition(".")[2].partition(":")[0]
         if event == "duration_time":
@@ -296,5 +308,97 @@ def perf_stat(text: str) -> list[Row]:
         if not value
     ]
     if missing:
-        raise ValueError(f"counts no {', '.join(missing)}; they come with: {PERF_COMMAND}")
+        here = f" (perf could not count {', '.join(refused)} there)" if refused else ""
+        raise ValueError(f"counts no {', '.join(missing)}{here}; they come with: {PERF_COMMAND}")
     return [Row("program", dict(flops), moved, seconds)]
+
+
+# likwid
+
+LIKWID_COMMAND = (
+    "likwid-perfctr -O -C 0-3 -g MEM_DP PROGRAM (or -g FLOPS_DP -g MEM; -m for regions)"
+)
+# a table of a group's metrics, after likwid's own printOutput (src/applications/likwid.lua)
+_LIKWID_TABLE = re.compile(r"TABLE,(?:Region (?P<region>.*),)?Group \d+ (?P<kind>[^,]+),")
+_LIKWID_TIME = "Runtime (RDTSC) [s]"
+# the whole of a precision; "AVX DP [MFLOP/s]" is a part of it
+_LIKWID_RATE = re.compile(r"(?P<precision>DP|SP|HP) (?:\[MFLOP/s\]|MFLOP/s)")
+_LIKWID_PRECISIONS = {"DP": "fp64", "SP": "fp32", "HP": "fp16"}
+_LIKWID_VOLUME = re.compile(r"Memory data volume(?: \(.*\))? \[GBytes\]")
+
+
+def likwid(text: str) -> list[Row]:
+    """The regions of a `likwid-perfctr -O`, or the whole program where it has none.
+
+    Each thread has a column, and of a socket's memory one thread has the bytes. Groups that took
+    turns each saw a part of the run: their rates are taken for the whole of it.
+    """
+    regions: dict[str, list[dict[str, list[float]]]] = defaultdict(list)
+    table: dict[str, list[float]] | None = None
+    for line in text.splitlines():
+        heading = _LIKWID_TABLE.match(line)
+        if heading:
+            table = {} if heading["kind"] == "Metric" else None
+            if table is not None:
+                regions[heading["region"] or "program"].append(table)
+        elif line.startswith("STRUCT,"):
+            table = None
+        elif table is not None and "," in line:
+            name, *cells = line.split(",")
+            if (
+                name == _LIKWID_TIME
+                or _LIKWID_RATE.fullmatch(name)
+                or _LIKWID_VOLUME.fullmatch(name)
+            ):
+                table[name] = [_likwid_number(cell, name) for cell in cells if cell.strip()]
+    if not regions:
+        raise ValueError(f"no table of a group's metrics in it; they come with: {LIKWID_COMMAND}")
+    return [_likwid_row(region, tables) for region, tables in regions.items()]
+
+
+def _likwid_number(cell: str, name: str) -> float:
+    """A cell; "-" and nan are what a thread did not count."""
+    if cell.strip() in ("-", "nan", "-nan"):
+        return 0.0
+    try:
+        return float(cell)
+    except ValueError:
+        raise ValueError(f"{name!r} of a thread is no number: {cell.strip()[:40]!r}") from None
+
+
+def _likwid_row(region: str, tables: list[dict[str, list[float]]]) -> Row:
+    longest = 0.0
+    rates: dict[str, float] = {}
+    bandwidth: dict[str, float] = {}
+    for table in tables:
+        times = table.get(_LIKWID_TIME, [])
+        seconds = max(times, default=0.0)
+        if not seconds > 0:
+            raise ValueError(f"{region}: a group has no {_LIKWID_TIME!r} above 0")
+        longest = max(longest, seconds)
+        for name, cells in table.items():
+            rate = _LIKWID_RATE.fullmatch(name)
+            if rate and len(cells) != len(times):
+                raise ValueError(
+                    f"{region}: {name!r} has {len(cells)} threads and the runtime {len(times)}"
+                )
+            if rate:
+                counted = sum(each * time for each, time in zip(cells, times, strict=True))
+                rates[_LIKWID_PRECISIONS[rate["precision"]]] = 1e6 * counted / seconds
+            elif _LIKWID_VOLUME.fullmatch(name):
+                bandwidth[name] = 1e9 * sum(cells) / seconds
+    flops = {precision: each * longest for precision, each in rates.items()}
+    moved = sum(bandwidth.values()) * longest
+    missing = [
+        what
+        for what, there in (
+            ("FLOP (group FLOPS_DP, FLOPS_SP, MEM_DP or MEM_SP)", rates),
+            ("'Memory data volume' (group MEM, MEM_DP or MEM_SP)", moved),
+        )
+        if not there
+    ]
+    if missing:
+        raise ValueError(
+            f"{region}: counts no {' and no '.join(missing)}; they come with: {LIKWID_COMMAND}"
+        )
+    return Row(region, flops, moved, longest)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -60,10 +61,9 @@ def read_profile(path: str | os.PathLike) -> list[Profiled]:
     """The kernels of a profiler's file, in its order.
 
     Read are Nsight Compute's CSV (`--page raw` or `details`), a Chrome trace of PyTorch's profiler
-    (JSON, with shapes), JAX's cost analysis with a time, `perf stat -x,` with Intel's counters, and
-    what `write_profile` wrote. ValueError
-    names the file and what is missing in it, with the command that brings it; OSError where it
-    cannot be read.
+    (JSON, with shapes), JAX's cost analysis with a time, `perf stat -x,` with Intel's counters,
+    `likwid-perfctr -O`, and what `write_profile` wrote. ValueError names the file and what is
+    missing in it, with the command that brings it; OSError where it cannot be read.
     """
     text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
     try:
@@ -98,20 +98,25 @@ def _rows(text: str) -> list[formats.Row]:
                 return reader(data)
     elif "Kernel Name" in text:
         return formats.nsight(text)
+    elif "TABLE,Group" in text or "TABLE,Region" in text:
+        return formats.likwid(text)
     elif "duration_time" in text or "fp_arith_inst_retired" in text:
         return formats.perf_stat(text)
     raise ValueError(
         "no profile that is known here; read are: Nsight Compute's CSV "
         f"({formats.NSIGHT_EXPORT}), PyTorch's trace ({formats.TRACE_COMMAND}), JAX's cost "
-        "analysis with a time, and what measuring.profiles.write_profile writes"
+        "analysis with a time, perf stat -x, and likwid-perfctr -O, and what "
+        "measuring.profiles.write_profile writes"
     )
 
 
 def _profiled(row: formats.Row) -> Profiled:
     flops = sum(row.flops.values())
     for what, value in (("seconds", row.seconds), ("bytes", row.bytes_moved), ("FLOP", flops + 1)):
-        if not value > 0:
-            raise ValueError(f"kernel {row.name[:60]!r}: {what} must be above 0; got {value}")
+        if not 0 < value < math.inf:
+            raise ValueError(
+                f"kernel {row.name[:60]!r}: {what} must be a number above 0; got {value}"
+            )
     precision = max(row.flops, key=lambda one: row.flops[one], default="fp32")
     return Profiled(row.name, Work(flops, row.bytes_moved), row.seconds, precision)
 
