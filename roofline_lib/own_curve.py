@@ -60,9 +60,9 @@ def _draw_curve(ax: Axes, record: Record, precision: str, name: str, color: str)
 
 def draw_streams(ax: Axes, own: Record) -> None:
     """Draw GB/s over the bytes of the arrays, both logarithmic: each stream of `own` (a Record) as
-    a point, and for each memory that it shows a line as high as its best stream, from where the
-    memory above is full; and the same of a recorded H200. Where the machine does not tell its
-    caches there is one line, DRAM's. ValueError where the record has no stream."""
+    a point, for each memory that it shows a line as high as its best stream, and a mark at the size
+    of each cache; and the same of a recorded H200. Where the machine does not tell its caches there
+    is one line, DRAM's, which says so. ValueError where the record has no stream."""
     if not own.select(*BANDWIDTH_FAMILIES):
         raise ValueError("own must hold streams; this record has none")
     curves = ((own, "this machine"), (load(BESIDE[0]), "H200"))
@@ -71,7 +71,10 @@ def draw_streams(ax: Axes, own: Record) -> None:
         sizes = [stream.working_set for stream in streams]
         rates = [stream.bandwidth / 1e9 for stream in streams]
         ax.loglog(sizes, rates, "o", color=color, ms=3)
-        _draw_memories(ax, record, min(sizes), max(sizes), who, color)
+        _draw_memories(ax, record, (min(sizes), max(sizes)), who, color)
+    ax.set_ylim(bottom=ax.get_ylim()[0] / 6)  # room for the caches' names below the points
+    for (record, _), color in zip(curves, _COLORS, strict=True):
+        _mark_caches(ax, record, color)
     ax.xaxis.set_major_formatter(EngFormatter("B", sep=" "))
     ax.set(xlabel="bytes of the arrays", ylabel="GB/s")
     ax.minorticks_off()
@@ -79,20 +82,24 @@ def draw_streams(ax: Axes, own: Record) -> None:
 
 
 def _draw_memories(
-    ax: Axes, record: Record, first: float, last: float, who: str, color: str
+    ax: Axes, record: Record, ends: tuple[float, float], who: str, color: str
 ) -> None:
-    """A line for each memory that the record's streams show, with its name and bandwidth."""
-    full = [size for size, _ in record.chip.caches]
-    ends = {level: size for size, level in record.chip.caches} | {"DRAM": last}
+    """A line for each memory that the record's streams show, from where the memory above is full,
+    with its bandwidth."""
+    first, last = ends
+    sizes = {level: size for size, level in record.chip.caches}
     bandwidths = record.sustained.bandwidths
     for level, bandwidth in bandwidths.items():
-        start = max([first, *(size for size in full if size < ends[level])])
+        end = sizes.get(level, last)
+        start = max([first, *(size for size in sizes.values() if size < end)])
         height = bandwidth / 1e9
-        ax.plot([start, max(ends[level], start)], [height, height], color=color, lw=2)
-        name = f"{who}, {level}" if bandwidth == max(bandwidths.values()) else level
-        at, side = (last, "right") if level == "DRAM" else (start, "left")
+        ax.plot([start, max(end, start)], [height, height], color=color, lw=2)
+        fastest = bandwidth == max(bandwidths.values())
+        name = f"{who}, {level}" if fastest else level
+        at, side = (end, "right") if fastest or level == "DRAM" else (start, "left")
+        unknown = "" if sizes else " (caches unknown)"
         ax.annotate(
-            f"{name} {quantity(bandwidth, 'byte/s')}",
+            f"{name}{unknown} {quantity(bandwidth, 'byte/s')}",
             (at, height),
             (0, -11 if level == "DRAM" else 4),
             textcoords="offset points",
@@ -101,6 +108,26 @@ def _draw_memories(
             fontsize="small",
             bbox={"fc": CARD, "ec": "none", "pad": 0.4, "alpha": 0.8},
         )
+
+
+def _mark_caches(ax: Axes, record: Record, color: str) -> None:
+    """A dotted line at the size of each cache within the figure, and its name at the foot."""
+    foot = ax.get_xaxis_transform()
+    left, right = ax.get_xlim()
+    for size, level in record.chip.caches:
+        if left < size < right:
+            ax.axvline(size, color=color, lw=1, ls=":", zorder=1)
+            ax.text(
+                size,
+                0.02,
+                f"{level} {quantity(size, 'byte')}",
+                color=color,
+                fontsize="small",
+                rotation=90,
+                ha="right",
+                va="bottom",
+                transform=foot,
+            )
 
 
 def _rows(product: Point) -> int:

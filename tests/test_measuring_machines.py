@@ -31,6 +31,7 @@ from roofline_lib.measuring import (
 )
 from roofline_lib.measuring.record import Chip
 from roofline_lib.measuring.roofs import counted_from, sustained_by
+from roofline_lib.quantities import quantity
 
 CPU_RECORDS = ("cpu_epyc_2", "cpu_epyc_2_quick", "cpu_xeon_4")
 AVX2 = "fpu sse2 avx avx2 fma"
@@ -527,6 +528,10 @@ def test_each_memory_that_streams_show_has_a_level_line():
         assert own.chip.capacities.get(level, end) == pytest.approx(end) and start < end
     labels = [text.get_text() for text in ax.texts]
     assert any(text.startswith("this machine, L") for text in labels)
+    marks = [line.get_xdata()[0] for line in ax.lines if line.get_ls() == ":"]
+    for size, level in own.chip.caches:
+        assert (f"{level} {quantity(size, 'byte')}" in labels) == (size in marks)
+    assert len(marks) >= 3  # two of this machine at least, one of the H200
     assert any(text.startswith("DRAM 60.7 GB/s") for text in labels)
     plt.close(fig)
 
@@ -537,7 +542,9 @@ def test_streams_of_a_machine_without_known_caches_have_one_line():
     sustained = replace(known.sustained, bandwidths={"DRAM": 72e9})
     blind = replace(known, chip=replace(known.chip, capacities={}), sustained=sustained)
     own_curve.draw_streams(ax, blind)
-    assert [text.get_text() for text in ax.texts][:1] == ["this machine, DRAM 72 GB/s"]
+    assert [text.get_text() for text in ax.texts][:1] == [
+        "this machine, DRAM (caches unknown) 72 GB/s"
+    ]
     with pytest.raises(ValueError, match="must hold streams"):
         own_curve.draw_streams(ax, replace(known, points=()))
     plt.close(fig)
