@@ -70,7 +70,7 @@ def draw_streams(ax: Axes, own: Record) -> None:
         streams = record.select(*BANDWIDTH_FAMILIES)
         sizes = [stream.working_set for stream in streams]
         rates = [stream.bandwidth / 1e9 for stream in streams]
-        ax.loglog(sizes, rates, "o", color=color, ms=3)
+        ax.loglog(sizes, rates, "o", color=color, ms=3, zorder=4)  # no label hides one
         _draw_memories(ax, record, (min(sizes), max(sizes)), who, color)
     ax.set_ylim(bottom=ax.get_ylim()[0] / 6)  # room for the caches' names below the points
     for (record, _), color in zip(curves, _COLORS, strict=True):
