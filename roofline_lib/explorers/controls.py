@@ -26,6 +26,7 @@ _LETTERS = 13  # pixels; what notebooks write labels in
 # a whole row of the grid; grid_column would do, if the empty grid_area did not undo it in the
 # browser
 _ROW = "auto / 1 / auto / -1"
+ABSENT = "×"  # on a button for what the machine does not have; in every font of letters
 TRACK = 80  # pixels of a slider's track at least: a mouse finds each step of so long a ladder
 
 
@@ -281,17 +282,29 @@ class Choice(Control):
         self.picker.value = value
 
     def mark_absent(self, absent: Sequence) -> None:
-        """A sign and a word on the buttons that mean nothing now. They stay: a choice that one did
-        not make must not change by itself."""
-        icons = tuple("ban" if one in absent else "" for one in self.options)
-        if isinstance(self.picker, widgets.ToggleButtons) and self.picker.icons != icons:
-            # the browser makes new buttons when the icons change, with the tooltips of that moment
-            with self.picker.hold_sync():
-                self.picker.tooltips = [
-                    f"{self.label} {words}{': not on this machine' if one in absent else ''}"
-                    for one, words in self.shown.items()
-                ]
-                self.picker.icons = icons
+        """A sign on the buttons that mean nothing now, and the reason where the mouse rests on
+        them. They stay: a choice that one did not make must not change by itself. The sign is part
+        of the button's text: not every page that shows widgets has a font of icons."""
+        if not isinstance(self.picker, widgets.ToggleButtons):
+            return
+        pairs = [
+            (f"{words} {ABSENT}" if option in absent else words, option)
+            for words, option in self._pairs()
+        ]
+        if tuple(pairs) == tuple(self.picker.options):
+            return
+        chosen = self.picker.value
+        # new options choose the first of them, which nobody picked
+        self.picker.unobserve(self._picked, "value")
+        # the browser makes new buttons when their texts change, with the tooltips of that moment
+        with self.picker.hold_sync():
+            self.picker.tooltips = [
+                f"{self.label} {words}{': not on this machine' if option in absent else ''}"
+                for words, option in self._pairs()
+            ]
+            self.picker.options = pairs
+            self.picker.value = chosen
+        self.picker.observe(self._picked, "value")
 
 
 class NamedChoice(Choice):

@@ -25,7 +25,7 @@ def measured(options: argparse.Namespace, argv: Sequence[str]) -> tuple[int, Rec
     new = not os.path.exists(options.out)
     try:
         # a path that cannot be written is found out now, not after the run
-        open(options.out, "a").close()
+        open(options.out, "ab").close()
     except OSError as error:
         print(f"--out must be a file that can be written: {error}", file=sys.stderr)
         return 2, None

@@ -184,7 +184,7 @@ def _by_nvrtc(nvrtc: ctypes.CDLL) -> Callable[[str, str], bytes]:
 def _by_nvcc(source: str, architecture: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
-        (here / "roofline.cu").write_text(source)
+        (here / "roofline.cu").write_text(source, encoding="utf-8")
         command = ["nvcc", "-cubin", f"-arch={architecture}", "-o", "roofline.cubin", "roofline.cu"]
         done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -152,6 +152,6 @@ def _number(text: str) -> float | None:
 def _text(path: str | Path) -> str:
     """The text of a file under ROOT; "" where it is not there or cannot be read."""
     try:
-        return (ROOT / path).read_text().strip()
+        return (ROOT / path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return ""
