@@ -88,13 +88,12 @@ class Price:
             f"{quantity(self.kv_bytes, 'byte')} a sequence",
             f"  memory         {self._room()}",
             "",
-            f"  one token      at least {quantity(self.step_bound, 's')}, so at most "
+            f"  one token      at least {_span(self.step_bound)}, so at most "
             f"{significant(1 / self.step_bound)} token/s for one sequence",
-            f"                 forecast {quantity(self.step_forecast, 's')} "
+            f"                 forecast {_span(self.step_forecast)} "
             f"({significant(1 / self.step_forecast)} token/s) with {self.kernels:,} kernels, "
             f"{quantity(self.per_kernel, 's')} each",
-            f"  a prompt       at least {quantity(self.prefill_bound, 's')} for "
-            f"{self.context:,} tokens",
+            f"  a prompt       at least {_span(self.prefill_bound)} for {self.context:,} tokens",
             f"  where it turns {turns}",
             "",
             "  Times are bounds on one chip, links between chips left out; the kernels are an "
@@ -239,6 +238,14 @@ def _named(model, path):
     name = path.resolve().parent.name if path.stem == "config" else path.stem
     sizes = {key: getattr(model, key) for key in model.__dataclass_fields__}
     return Transformer(**(sizes | {"name": name}))
+
+
+def _span(seconds: float) -> str:
+    """A time, in hours or days where it lasts some of them."""
+    for name, length in (("days", 86_400.0), ("hours", 3_600.0)):
+        if seconds >= 2 * length:
+            return f"{significant(seconds / length)} {name}"
+    return quantity(seconds, "s")
 
 
 def _groups(text):

@@ -415,7 +415,7 @@ BREAKS = {
         ("longest = max(longest, seconds)", "longest = seconds"),
         ("sum(bandwidth.values()) * longest", "sum(bandwidth.values())"),
         ('cell.strip() in ("-", "nan", "-nan")', 'cell.strip() == "nan"'),
-        ("elif _LIKWID_VOLUME.fullmatch(name):", 'elif name.startswith("Memory"):'),
+        ("or _LIKWID_VOLUME.fullmatch(name)", 'or name.startswith("Memory")'),
     ],
     "measuring/gpu": [
         ("if expected > LONGEST:", "if expected > 9 * LONGEST:"),

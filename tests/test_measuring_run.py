@@ -288,6 +288,7 @@ def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path, cap
         (["--links", "--ranks", "0"], "--ranks must be at least 2"),
         (["--links", "--ranks", "1"], "--ranks must be at least 2"),
         (["--ranks", "2"], "--ranks goes with --links"),
+        (["--out", "mine.txt"], "--out must end in .json; got mine.txt"),
         (["--links", "--threads", "1"], "--threads are those of a CPU"),
         (["--device", "gpu", "--threads", "1"], "--threads are those of a CPU"),
     ],

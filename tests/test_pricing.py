@@ -102,6 +102,9 @@ def test_a_context_that_the_model_was_not_made_for_is_priced_and_said():
     model = rl.Transformer.from_config(config)
     assert model.positions == 40960
     assert "40,960" in str(rl.price(model, "L4", context=100_000_000))
+    long = rl.price("llama-3-8b", "H200 SXM", context=100_000_000)
+    assert 30 < long.prefill_bound / 86_400 < 31
+    assert "at least 30.7 days for 100,000,000 tokens" in str(long)
     plain = rl.Transformer(**{**asdict(model), "positions": None})
     assert plain == model and "longer" not in str(rl.price(plain, "L4", context=100_000_000))
 

@@ -22,6 +22,10 @@ def measured(options: argparse.Namespace, argv: Sequence[str]) -> tuple[int, Rec
         print(wrong, file=sys.stderr)
         return 2, None
     options.out = options.out or _default_name(options)
+    if not options.out.endswith(".json"):
+        # whoever reads records knows a file by its ending
+        print(f"--out must end in .json; got {options.out}", file=sys.stderr)
+        return 2, None
     new = not os.path.exists(options.out)
     try:
         # a path that cannot be written is found out now, not after the run

@@ -385,7 +385,7 @@ def _likwid_row(region: str, tables: list[dict[str, list[float]]]) -> Row:
             if rate:
                 counted = sum(each * time for each, time in zip(cells, times, strict=True))
                 rates[_LIKWID_PRECISIONS[rate["precision"]]] = 1e6 * counted / seconds
-            elif _LIKWID_VOLUME.fullmatch(name):
+            elif name != _LIKWID_TIME:
                 bandwidth[name] = 1e9 * sum(cells) / seconds
     flops = {precision: each * longest for precision, each in rates.items()}
     moved = sum(bandwidth.values()) * longest
