@@ -16,6 +16,7 @@ from roofline_lib.measuring.record import BANDWIDTH_FAMILIES, Point, ProductShap
 from roofline_lib.model import bound
 from roofline_lib.quantities import quantity
 from roofline_lib.style import CARD, COMPUTE, FAINT, MEMORY
+from roofline_lib.surroundings import in_browser
 
 BESIDE = "h200_a1", "bf16"  # the record that stands on the same figure
 _COLORS = (MEMORY, COMPUTE)
@@ -29,7 +30,7 @@ def draw_own_curve(ax: Axes, own: Record, precision: str = "fp32") -> None:
     if not own.select("gemm_m", precision=precision):
         raise ValueError(f"own must hold products over m in {precision}; this record has none")
     name, beside = BESIDE
-    curves = ((own, precision, "this machine"), (load(name), beside, "H200"))
+    curves = ((own, precision, _owner()), (load(name), beside, "H200"))
     for (record, at, who), color in zip(curves, _COLORS, strict=True):
         _draw_curve(ax, record, at, f"{who}, {at}", color)
     ax.set(xlabel="m, rows of the layer", ylabel="GFLOP/s")
@@ -65,7 +66,7 @@ def draw_streams(ax: Axes, own: Record) -> None:
     is one line, DRAM's, which says so. ValueError where the record has no stream."""
     if not own.select(*BANDWIDTH_FAMILIES):
         raise ValueError("own must hold streams; this record has none")
-    curves = ((own, "this machine"), (load(BESIDE[0]), "H200"))
+    curves = ((own, _owner()), (load(BESIDE[0]), "H200"))
     for (record, who), color in zip(curves, _COLORS, strict=True):
         streams = record.select(*BANDWIDTH_FAMILIES)
         sizes = [stream.working_set for stream in streams]
@@ -128,6 +129,11 @@ def _mark_caches(ax: Axes, record: Record, color: str) -> None:
                 va="bottom",
                 transform=foot,
             )
+
+
+def _owner() -> str:
+    """Whose record is drawn: in a browser's page it cannot be that of the machine under it."""
+    return "recorded CPU" if in_browser() else "this machine"
 
 
 def _rows(product: Point) -> int:

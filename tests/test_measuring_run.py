@@ -2,7 +2,6 @@
 
 import re
 import signal
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -312,12 +311,6 @@ def test_each_kind_of_record_has_a_name_of_its_own(tmp_path, monkeypatch):
         assert own_curve.main(asked) == 0
     names = {f"roofline_{kind}.json" for kind in ("record", "links", "model", "lab")}
     assert {path.name for path in tmp_path.iterdir()} == names | {"roofline_lab.png"}
-
-
-def test_a_browsers_page_says_that_it_cannot_measure_and_shows_a_record(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "platform", "emscripten")
-    assert measure("cpu", quick=True) == load("cpu_epyc_2_quick")
-    assert capsys.readouterr().out.count("\n") == 1
 
 
 def test_more_threads_than_processors_are_refused():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from roofline_lib.extras import extra
+from roofline_lib.surroundings import in_browser
 
 from .copies import bring_copies
 from .lessons import Lesson, lessons
@@ -38,6 +39,9 @@ def main(argv: Sequence[str]) -> int:
         renew = _asked_for(args.fresh)
     except ValueError as error:
         parser.error(str(error))
+    if in_browser():
+        print("course: the lessons are in the list of files beside this page", file=sys.stderr)
+        return 1
     places = find_places(args.folder)
     if not (places.originals / "notebooks").is_dir():
         print(

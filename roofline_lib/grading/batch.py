@@ -25,10 +25,15 @@ from roofline_lib.grading.solutions import lesson_name, solution, solution_folde
 from roofline_lib.grading.submissions import collect, passed_over
 from roofline_lib.grading.words import open_answer, words_of
 from roofline_lib.measuring.system import cpu_quota
+from roofline_lib.surroundings import in_browser
 
 PASSED_OVER = 20  # names, at most, of files that are no notebooks
 LONGEST = 3600  # CPU seconds of a question
 MOST_AT_ONCE = 1000  # submissions
+IN_BROWSER = (
+    "grade starts a program of its own for each notebook, which a browser's page cannot: "
+    "run it where Python is installed"
+)
 
 
 def grade(
@@ -74,6 +79,8 @@ def grade(
     lesson, a folder or a file that is wrong; NoSandbox where this machine has none; Broken where
     the solution does not run. After a KeyboardInterrupt the same call goes on where it stopped.
     """
+    if in_browser():
+        raise NoSandbox(IN_BROWSER)
     timeout = _whole("timeout", timeout, "CPU seconds a question", most=LONGEST)
     workers = _whole("workers", workers or processors(), "submissions at a time", most=MOST_AT_ONCE)
     if not unsafe_draft and not dask:

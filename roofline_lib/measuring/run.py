@@ -45,19 +45,16 @@ def measure(
     """
     if device not in ("auto", "cpu", "gpu"):
         raise ValueError(f"device must be auto, cpu or gpu; got {device!r}")
-    if in_browser():
-        print(
-            f"A page's Python cannot measure the machine under it: this is the record {RECORDED}."
-        )
-        return load(RECORDED)
     if threads is None:
-        threads = cpu.usable_threads()
+        threads = 1 if in_browser() else cpu.usable_threads()
     if repeats is None:
         repeats = 3 if quick else 7
     _check_counts(threads, repeats)
     if model is not None and ranks is not None:
         raise ValueError("model and ranks are timed one at a time; got both")
     timed = None if model is None else model_to_time(model)
+    if in_browser():
+        return _recorded(device)
     if ranks is not None:
         setup = links.prepare(device, quick, repeats, ranks or None)
     else:
@@ -90,6 +87,20 @@ def measure(
         samples=tuple(setup.samples),
         model=None if timed is None else _sizes(timed),
     )
+
+
+def _recorded(device: str) -> Record:
+    """What a page's Python has of a machine: a record that ships with the course, and a line that
+    says so."""
+    if device == "gpu":
+        raise ValueError("device 'gpu' is not to be had by a page's Python; choose cpu")
+    record = load(RECORDED)
+    print(
+        "A page's Python cannot measure the machine under it. This is a record that ships with "
+        f"the course, {RECORDED}: {record.chip.units} {record.chip.unit_name}s of an "
+        f"{record.chip.name}, {record.started[:10]}."
+    )
+    return record
 
 
 def _check_counts(threads, repeats):

@@ -93,22 +93,80 @@ def test_a_learner_gets_every_notebook_and_links_lead_to_files(edition):
 
 def test_a_cell_that_measures_is_followed_by_what_was_recorded(edition):
     folder = edition / "files" / content.release() / "notebooks"
-    told = 0
     for source in content.sources(content.NOTEBOOKS[:1]):
         cells = nbformat.read(folder / source.name, as_version=4).cells
-        for cell, after in zip(cells, [*cells[1:], None], strict=True):
-            if content.TIMED in cell.metadata.get("tags", []):
-                told += after is not None and after.id == f"{cell.id}-recorded"
-    assert told > 3
+        stored = nbformat.read(source, as_version=4).cells
+        timed = [cell for cell in stored if content.TIMED in cell.metadata.get("tags", [])]
+        after = {cell.id: later for cell, later in zip(cells, cells[1:], strict=False)}
+        assert len(cells) == len(stored) + len(timed)
+        for cell in timed:
+            note, printed = after[cell.id], "".join(one.get("text", "") for one in cell.outputs)
+            assert note.id == f"{cell.id}-recorded" and "Recorded" in note.source
+            # what a page says of the machine is recorded itself
+            shown = "" if "measuring.measure(" in cell.source else printed.rstrip()
+            assert shown in note.source and ("```" in note.source) == bool(shown)
 
 
-def test_a_release_never_hides_behind_a_learners_copy(monkeypatch, tmp_path):
-    """Its folder changes with any notebook."""
+def copy_of_the_course(folder):
+    """What a release is made of, in a repository of its own."""
+    for pattern in (*content.NOTEBOOKS, *content.PAGES):
+        source = sorted(ROOT.glob(pattern))[-1]
+        place = folder / source.relative_to(ROOT)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, place)
+    return folder
+
+
+def reworded(path):
+    """Other words in a notebook, or another byte in what is none."""
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b"# ", b"# On ", 1) if path.suffix == ".ipynb" else text + b" ")
+
+
+CHANGES = {
+    "a lesson": lambda folder: reworded(next(folder.glob("notebooks/*"))),
+    "an exercise": lambda folder: reworded(next(folder.glob("exercises/*/*"))),
+    "a model answer": lambda folder: reworded(next(folder.glob("solutions/*/*"))),
+    "a page": lambda folder: reworded(next(folder.glob("docs/*.md"))),
+    "a table": lambda folder: reworded(next(folder.glob("docs/*.csv"))),
+    "a picture": lambda folder: reworded(next(folder.glob("docs/*.png"))),
+    "a name": lambda folder: next(folder.glob("docs/*.md")).rename(folder / "docs" / "new.md"),
+    "one more": lambda folder: (folder / "docs" / "new.md").write_text(""),
+    "one less": lambda folder: next(folder.glob("docs/*.png")).unlink(),
+}
+
+
+@pytest.fixture
+def forget():
+    """Releases are kept once they are known: not those of this test."""
+
+    def clear():
+        content.served.cache_clear()
+        content.release.cache_clear()
+
+    yield clear
+    clear()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_learners_copy_hides_no_change_of_a_release(change, tmp_path, monkeypatch, forget):
+    """JupyterLite shows a kept copy under its path, so that whatever changes changes the folder."""
+    monkeypatch.setattr(content, "ROOT", copy_of_the_course(tmp_path))
+    forget()
     before = content.release()
-    changed = tmp_path / "notebooks" / "00_new.ipynb"
-    changed.parent.mkdir()
-    changed.write_text("{}")
-    monkeypatch.setattr(content, "ROOT", tmp_path)
+    forget()
+    assert content.release() == before
+    CHANGES[change](tmp_path)
+    forget()
+    assert content.release() != before
+
+
+def test_what_the_build_adds_to_a_lesson_changes_the_release_too(tmp_path, monkeypatch, forget):
+    monkeypatch.setattr(content, "ROOT", copy_of_the_course(tmp_path))
+    forget()
+    before = content.release()
+    monkeypatch.setattr(content, "KERNEL", {"name": "another"})
+    forget()
     assert content.release() != before
 
 

@@ -20,14 +20,30 @@ from pathlib import Path
 TIMED = "nbval-ignore-output"
 
 
+class Failures:
+    """A plugin of pytest that keeps the names of the tests, and of the files, that fail."""
+
+    def __init__(self):
+        self.found = {}
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.found[report.nodeid] = report.longreprtext[-600:]
+
+    pytest_collectreport = pytest_runtest_logreport
+
+
 def run_tests(files):
     import pytest
 
     off = ["cacheprovider", "faulthandler", "logging", "nbval"]
     options = [word for name in off for word in ("-p", f"no:{name}")]
-    # these start a process, and ask for a user's number
-    options += ["-k", "not (any_console or cannot_be_read or folder_will_do)"]
-    return pytest.main([*options, "--capture=sys", "-q", "--tb=short", "-rfE", *files])
+    failures = Failures()
+    shown = ["--capture=sys", "-q", "--tb=no"]
+    code = pytest.main([*options, *shown, *files], plugins=[failures])
+    for name, error in failures.found.items():
+        print(json.dumps({"test": name, "error": error}), flush=True)
+    return code
 
 
 def shown(value):
