@@ -153,8 +153,8 @@ def test_an_operator(copy):
     copy.replace(
         "tests/test_operators.py", "BORDER = [\n", f"BORDER = [\n    (rl.ger, {arguments}),\n"
     )
-    copy.test("tests/test_operators.py", "tests/test_border.py", "-k", "ger or every_public")
-    copy.test("tests/test_face.py", "-k", "ger or dir or face or late")
+    rooms = ("tests/test_operators.py", "tests/test_border.py", "tests/test_face.py")
+    copy.test(*rooms, "-k", "ger or every_public or dir or face or late")
     assert len(copy.by_hand) == stated("an operator")
 
 
