@@ -14,15 +14,16 @@ _LIVE = """
 .roofline-explorer .widget-toggle-button.mod-active {
   background: var(--jp-ui-font-color1, #212121); color: var(--jp-layout-color0, #ffffff) }
 """
-# After a restart every part of a widget would show a broken chain.
-_RESTARTED = """
+# After a restart, and on a page that never had a Python, every part of a widget would show a broken
+# chain.
+_WITHOUT_PYTHON = """
 .roofline-explorer .jupyter-widgets-disconnected::before { content: none !important }
 .roofline-explorer.jupyter-widgets-disconnected::before {
-  content: "Python was restarted: run this cell to move the picture again.";
+  content: "No Python is behind this picture: run this cell to move it.";
   display: block; flex: 1 0 100%; color: inherit; font: bold 14px/2 sans-serif }
 .roofline-explorer.jupyter-widgets-disconnected > .roofline-controls { display: none !important }
 """
-STYLE = f"<style>{_LIVE}{_RESTARTED}</style>"
+STYLE = f"<style>{_LIVE}{_WITHOUT_PYTHON}</style>"
 
 # JupyterLab and Notebook 7 put each output into a `jp-OutputArea-child`. `_NOTE` is the note's own,
 # the explorer's is the next; there, what shows a widget is itself of the class `jupyter-widgets`
