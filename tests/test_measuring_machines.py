@@ -390,7 +390,11 @@ def fake_torch(attributes, cuda_version=None, hip=None, fails=None):
 @pytest.mark.parametrize(
     ("torch", "levels", "software"),
     [
-        (fake_torch({}, hip="6.2"), ["DRAM"], {"torch": "2", "hip": "6.2"}),
+        (
+            fake_torch({"major": 9, "minor": 4}, hip="6.2"),
+            ["DRAM"],
+            {"torch": "2", "hip": "6.2"},
+        ),
         (
             fake_torch({"L2_cache_size": 4 << 20}, cuda_version="12.1"),
             ["DRAM", "L2"],
@@ -404,6 +408,7 @@ def test_what_torch_does_not_tell_is_left_out(torch, levels, software, monkeypat
     lib = cuda.Torch()
     device = lib.describe()
     assert list(device.capacities) == levels and device.card is None
+    assert device.capability is None  # no kernel of CUDA's is compiled for these
     assert lib.versions() == software and "fp8" not in lib.precisions
     with pytest.raises(OSError, match="bus"):
         clocks.Nvml(device.pci_bus_id)

@@ -243,6 +243,16 @@ def test_the_command_prints_a_table(capsys):
             "seconds must be a number above 0",
         ),
         ('{"cost": {"flops": 1, "bytes accessed": 1}}', "has no 'seconds'"),
+        (
+            '{"cost": {"flops": 1, "bytes accessed": 1}, "seconds": "1 ms", "precision": "fp8"}',
+            "seconds must be a number; got '1 ms'",
+        ),
+        (
+            '{"points": [{"name": 1, "flops": "2e9", "bytes": 1, "seconds": 1, "precision": 3}]}',
+            r"flops of points\[0\] must be a number; got '2e9'",
+        ),
+        ('{"traceEvents": [{"ph": "X", "cat": "kernel"}]}', "a part has no 'args'"),
+        ('{"traceEvents": [7]}', "a part has another form"),
     ],
 )
 def test_a_broken_file_is_one_clear_line(text, said, tmp_path, capsys):
@@ -259,14 +269,15 @@ def test_a_broken_file_is_one_clear_line(text, said, tmp_path, capsys):
 
 @given(st.data())
 def test_a_cut_or_changed_file_never_ends_in_a_traceback(data):
-    name = data.draw(st.sampled_from([*NSIGHT, "h200_torch_trace.json", "h200_jax_cost.json"]))
-    text = (SAMPLES / name).read_text(encoding="utf-8")[:6000]
+    samples = [*NSIGHT, "h200_torch_trace.json", "h200_jax_cost.json", "cpu_perf_stat.csv"]
+    texts = [(SAMPLES / name).read_text(encoding="utf-8")[:6000] for name in samples]
+    text = data.draw(st.sampled_from([*texts, LIKWID, PERF]))
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     changed = (
         text[:start] + data.draw(st.sampled_from(["", "x", ",", "\n", "-1", "nan"])) + text[end:]
     )
     try:
-        profiles.points.parse(changed)
-    except ValueError:
-        pass
+        assert profiles.points.parse(changed)
+    except ValueError as error:
+        assert "argument" not in str(error) and "Expecting" not in str(error)

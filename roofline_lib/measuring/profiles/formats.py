@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
+from roofline_lib.arguments import short
 from roofline_lib.precisions import bytes_per_element
 
 
@@ -231,9 +232,17 @@ def counts(data: dict) -> list[Row]:
         missing = {"name", "flops", "bytes", "seconds", "precision"} - set(one)
         if missing:
             raise ValueError(f"points[{place}] has no {', '.join(sorted(missing))}")
-        flops = {one["precision"]: float(one["flops"])}
-        rows.append(Row(one["name"], flops, float(one["bytes"]), float(one["seconds"])))
+        flops, moved, seconds = (
+            _figure(one[key], f"{key} of points[{place}]") for key in ("flops", "bytes", "seconds")
+        )
+        rows.append(Row(str(one["name"]), {str(one["precision"]): flops}, moved, seconds))
     return rows
+
+
+def _figure(value: object, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{what} must be a number; got {short(value)}")
+    return float(value)
 
 
 def jax_cost(data: dict) -> list[Row]:
@@ -249,9 +258,10 @@ def jax_cost(data: dict) -> list[Row]:
     for name in ("seconds", "precision"):
         if name not in data:
             raise ValueError(f"has no {name!r} beside 'cost': put the measured one in")
-    flops = {data["precision"]: float(cost["flops"])}
+    flops = {str(data["precision"]): _figure(cost["flops"], "flops of cost")}
     name = str(data.get("name", "jax function"))
-    return [Row(name, flops, float(cost["bytes accessed"]), float(data["seconds"]))]
+    moved = _figure(cost["bytes accessed"], "'bytes accessed' of cost")
+    return [Row(name, flops, moved, _figure(data["seconds"], "seconds"))]
 
 
 # perf, on Intel's processors

@@ -79,9 +79,10 @@ def parse(text: str) -> list[Profiled]:
         if not rows:
             raise ValueError("no kernel in it")
         return [_profiled(row) for row in rows]
-    except (KeyError, TypeError, IndexError, AttributeError, csv.Error) as error:
-        what = f"{type(error).__name__}: {error}"
-        raise ValueError(f"not as its profiler writes it ({what})") from None
+    except KeyError as error:
+        raise ValueError(f"not as its profiler writes it: a part has no {error}") from None
+    except (TypeError, IndexError, AttributeError, csv.Error):
+        raise ValueError("not as its profiler writes it: a part has another form") from None
 
 
 def _rows(text: str) -> list[formats.Row]:
