@@ -1,6 +1,7 @@
 """draw_roofline, read back from its artists; and the colours, for those who see fewer of them."""
 
 import io
+from itertools import combinations
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import roofline_lib as rl
 from roofline_lib import labels, style
@@ -119,6 +121,39 @@ def test_names_cover_neither_roofs_nor_one_another():
     for i, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[i + 1 :])
         assert not box.count_contains(roof)
+
+
+CLOSE = {"fp32": 60e12, "tf32": 75e12, "bf16": 90e12, "fp16": 95e12, "fp8": 100e12}
+
+
+def of_letters(text, renderer):
+    """The box of a text from foot to capitals, without the leader of an annotation."""
+    text.get_window_extent(renderer)
+    return Text.get_window_extent(text, renderer).padded(-1.5)
+
+
+@pytest.mark.parametrize("size", [(6.4, 4), (4.6, 3.2)])
+@pytest.mark.parametrize("name", [*rl.machines(), "close peaks"])
+def test_labels_of_roofs_and_ridges_touch_no_other_label_and_no_roof(name, size):
+    machine = (
+        rl.Machine(name=name, peaks=CLOSE, bandwidths={"DRAM": 2e12})
+        if name == "close peaks"
+        else rl.machine(name)
+    )
+    figure = Figure(figsize=size, dpi=100)
+    ax, renderer = figure.add_subplot(), FigureCanvasAgg(figure).get_renderer()
+    drawn = rl.draw_roofline(ax, machine, machine.precisions)
+    upright = [text for text in drawn.labels if not text.get_rotation()]
+    boxes = {text.get_text(): of_letters(text, renderer) for text in upright}
+    for one, other in combinations(boxes, 2):
+        assert not boxes[one].overlaps(boxes[other]), (one, other)
+    for line in (drawn.memory, *drawn.roofs.values()):
+        pixels = labels.sample(ax.transData.transform(line.get_xydata()), 1)
+        for text, box in boxes.items():
+            assert "FLOP" not in text or not box.count_contains(pixels), text
+    for text, box in boxes.items():
+        assert ax.get_window_extent().padded(2).containsx(box.x0), text
+        assert ax.get_window_extent().padded(8).containsy(box.y1), text  # the margin above
 
 
 @pytest.mark.parametrize(
