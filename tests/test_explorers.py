@@ -409,6 +409,16 @@ def test_precisions_that_the_machine_lacks_are_marked_and_stay():
     assert not any(activations.icons)  # a page of widgets need not have a font of icons
 
 
+def test_ipywidgets_7_shows_an_explorer_too(monkeypatch):
+    """Colab has it, and its page belongs to it. It gives no bundle of its own."""
+    explorer = rl.GemmExplorer()
+    now = explorer._repr_mimebundle_()
+    monkeypatch.delattr(widgets.Widget, "_repr_mimebundle_")
+    then = explorer._repr_mimebundle_()
+    view = "application/vnd.jupyter.widget-view+json"
+    assert then[view] == now[view] and then.keys() == now.keys()
+
+
 @pytest.mark.parametrize("model", ["llama-2-7b", "llama-3-8b", "mixtral-8x7b", "deepseek-v3"])
 @pytest.mark.parametrize("batch", [1, 16, 1024])
 def test_groups_that_lie_on_one_another_share_a_label(model, batch):

@@ -20,6 +20,8 @@ from roofline_lib.explorers.stage import Stage, png
 # Pixels: with a picture beside them the controls go into the 934 that JupyterLab leaves
 # on a screen of 1366 with its file browser open.
 _CONTROLS, _GAP = 332, 12
+_VIEW = "application/vnd.jupyter.widget-view+json"
+_VERSION = {"version_major": 2, "version_minor": 0}  # of the protocol between widget and page
 
 
 class Explorer(widgets.Box):
@@ -146,7 +148,9 @@ class Explorer(widgets.Box):
     def _repr_mimebundle_(self, **kwargs: object) -> dict[str, object]:
         """The live view where there is a kernel, a still picture from the same geometry where there
         is none, and the sentences."""
-        bundle = super()._repr_mimebundle_(**kwargs) or {}
+        # ipywidgets 7, which Colab's page belongs to, says it in another way
+        give = getattr(super(), "_repr_mimebundle_", None)
+        bundle = (give(**kwargs) or {}) if give else {_VIEW: _VERSION | {"model_id": self.model_id}}
         return bundle | {
             "text/plain": repr(self),
             "image/png": base64.b64encode(self._still()).decode("ascii"),
