@@ -1,13 +1,16 @@
 """The wheel holds the data and the course, and works where the repository is not."""
 
+import ast
 import json
 import os
 import shutil
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
 import browser as driver
+import hosted_copies
 import pytest
 from harness.repository import ROOT, run, tracked
 
@@ -21,6 +24,16 @@ ridges = [[chip.name, p, chip.ridge_point(p)] for chip in chips for p in chip.pe
 models = {name: rl.transformer(name).parameters for name in rl.transformers()}
 intensity = rl.gemm(4096, 4096, 64, "bf16").intensity
 print(json.dumps([rl.__file__, [peaks, ridges, models, intensity]]))
+"""
+# runs a notebook to its end, then says where its kernel has the library from
+EXECUTE = """
+import sys, nbformat, nbclient
+book = nbformat.read(sys.argv[1], as_version=4)
+book.cells.append(nbformat.v4.new_code_cell("print(rl.__file__)"))
+nbclient.NotebookClient(book, kernel_name="python3", timeout=120).execute()
+printed = ["".join(one.get("text", "") for one in cell.outputs) for cell in book.cells[1::]
+           if cell.cell_type == "code"]
+print(repr([printed[0], printed[-1]]))
 """
 BUILT_FROM = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "roofline_lib")
 COURSE = ("notebooks", "exercises", "solutions", "docs")
@@ -82,6 +95,41 @@ def test_a_wheels_course_opens_the_first_lesson(installed, tmp_path):
     assert f"/lab/tree/{lessons()[0].file}?token=" in printed
     assert len(list(course.glob("*.ipynb"))) == len(lessons())
     assert "Warning" not in printed, printed
+
+
+def executed(python, wheel, folder, **variables):
+    """What the first lesson's copy printed in its first cell, and where its library came from."""
+    hosted_copies.write_copies(folder / "hosted", str(wheel), "https://pages.example")
+    first = folder / "hosted" / "notebooks" / lessons()[0].file
+    known = {"IPYTHONDIR": str(folder / "ipython"), **variables}
+    known |= {name: os.environ[name] for name in ("PATH", "MPLCONFIGDIR") if name in os.environ}
+    done = run(python, "-c", EXECUTE, first, cwd=folder, env=known)
+    assert done.returncode == 0, done.stderr[-3000:]
+    said, library = ast.literal_eval(done.stdout.splitlines()[-1])
+    return said, library.strip()
+
+
+@pytest.fixture
+def without_the_library(tmp_path):
+    """A Python that has everything but the library: an environment of its own, to which what is
+    installed here is lent. (Its `.pth` files, the library's among them, are not read there.)"""
+    made = run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare")
+    assert made.returncode == 0, made.stderr
+    (site,) = (tmp_path / "bare").glob("lib/python*/site-packages")
+    (site / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return tmp_path / "bare" / "bin" / "python"
+
+
+def test_a_copy_brings_the_library_from_a_wheel(without_the_library, wheel, tmp_path):
+    python = without_the_library
+    assert run(python, "-c", "import roofline_lib", cwd=tmp_path, env={}).returncode != 0
+    said, library = executed(python, wheel, tmp_path)
+    assert library.startswith(str(tmp_path / "bare")), (said, library)
+
+
+def test_a_copy_leaves_a_library_that_is_there(tmp_path):
+    said, library = executed(sys.executable, "no-such.whl", tmp_path, PYTHONPATH=str(ROOT))
+    assert said == "" and library == str(ROOT / "roofline_lib" / "__init__.py")
 
 
 @pytest.mark.slow
