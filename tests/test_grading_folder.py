@@ -8,6 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from harness.grading import FIRST, LESSONS, grade, read, rows, write, write_class
@@ -277,3 +280,46 @@ def test_an_end_from_outside_leaves_nothing_behind(name, tmp_path):
     assert bool(left) == (name == "SIGKILL") and (code == 130 or left)
     sandbox.sweep(temporary)
     assert list(temporary.glob("roofline-grade-*")) == []
+
+
+def test_a_class_of_large_notebooks_is_not_in_memory_at_once(tmp_path):
+    """Each is read when it is its turn, and what has changed since it was found is not graded."""
+    (tmp_path / "ada.ipynb").write_bytes(b"{}" + b" " * 9_000_000)
+    (tmp_path / "bob.ipynb").write_bytes(b"{}")
+    (tmp_path / "cy.ipynb").write_bytes(b"{}")
+    tracemalloc.start()
+    ada, bob, cy = collect(tmp_path, FIRST)
+    held, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most > 9_000_000 > 10 * held
+    assert (ada.taken().status, len(ada.taken().data)) == ("", 9_000_002)
+    (tmp_path / "bob.ipynb").write_bytes(b"[]")
+    (tmp_path / "cy.ipynb").unlink()
+    assert (bob.taken().status, bob.taken().note) == ("error", "changed while the class was graded")
+    assert cy.taken().note == "gone meanwhile: No such file or directory"
+
+
+def test_few_notebooks_are_handed_out_at_a_time(monkeypatch):
+    """As many as are asked for, also while the last ones are waited for."""
+    running, most, marks = 0, 0, []
+
+    class Executor(ThreadPoolExecutor):
+        def submit(self, job, *inputs):
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            return super().submit(job, *inputs)
+
+    def graded(submission, *_):
+        return Marks(submission.student, "graded")
+
+    def add(of_one):
+        nonlocal running
+        running -= 1
+        marks.append(of_one.student)
+
+    monkeypatch.setattr(batch, "grade_one", graded)
+    jobs = ((Submission(f"s{number}"),) for number in range(20))
+    with Executor(4) as executor:
+        batch._run(executor, jobs, 20, SimpleNamespace(add=add), 3)
+    assert sorted(marks) == sorted(f"s{number}" for number in range(20)) and most == 3

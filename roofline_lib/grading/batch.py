@@ -5,9 +5,10 @@ import hashlib
 import json
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 
 import roofline_lib
@@ -22,7 +23,7 @@ from roofline_lib.grading.roster import read_hand_marks, read_late_days, read_na
 from roofline_lib.grading.rows import Row
 from roofline_lib.grading.sandbox import NoSandbox, free_processors, library_copy, working_mode
 from roofline_lib.grading.solutions import lesson_name, solution, solution_folders
-from roofline_lib.grading.submissions import collect, passed_over
+from roofline_lib.grading.submissions import Stored, collect, passed_over
 from roofline_lib.grading.words import open_answer, words_of
 from roofline_lib.measuring.system import cpu_quota
 from roofline_lib.surroundings import in_browser
@@ -30,6 +31,7 @@ from roofline_lib.surroundings import in_browser
 PASSED_OVER = 20  # names, at most, of files that are no notebooks
 LONGEST = 3600  # CPU seconds of a question
 MOST_AT_ONCE = 1000  # submissions
+ON_A_CLUSTER = 64  # submissions handed out at a time
 IN_BROWSER = (
     "grade starts a program of its own for each notebook, which a browser's page cannot: "
     "run it where Python is installed"
@@ -104,13 +106,10 @@ def grade(
     late = _lateness(late_days, late_percent, names)
     exported = read_gradebook(Path(gradebook)) if gradebook else None
     done = Progress(out, [key, _own_code(), seed, timeout, unsafe_draft], handed_in)
-    jobs = [
-        (one, asked, tables[one.student], timeout, unsafe_draft)
-        for one in handed_in
-        if one.student not in done.marks
-    ]
+    left = [one for one in handed_in if one.student not in done.marks]
+    jobs = ((_taken(one), asked, tables[one.student], timeout, unsafe_draft) for one in left)
     with done, _executor(workers, dask) as executor:
-        _run(executor, jobs, done)
+        _run(executor, jobs, len(left), done, ON_A_CLUSTER if dask else 2 * workers)
     report = Report(
         marks=[done.marks[student] for student in names],
         questions=asked.questions,
@@ -145,9 +144,9 @@ def _open_answers(handed_in, asked, book):
     """{(student, question): text} of everybody whose notebook is there."""
     handed_out = frozenset(str(cell.get("id", "")) for cell in book["cells"])
     return {
-        (one.student, question.name): open_answer(one.data, question.name, handed_out)
-        for one in handed_in
-        if one.data
+        (one.student, question.name): open_answer(data, question.name, handed_out)
+        for one in (handed_in if asked.open else ())
+        if (data := _taken(one).data)
         for question in asked.open
     }
 
@@ -223,21 +222,31 @@ def remark(text):
     print(shown, file=sys.stderr)
 
 
-def _run(executor, jobs, done):
-    """Grade all that is left, under a progress bar."""
-    futures = {executor.submit(grade_one, *job): job[0].student for job in jobs}
+def _taken(one):
+    return one.taken() if isinstance(one, Stored) else one
+
+
+def _run(executor, jobs, count, done, at_once):
+    """Grade all `count` that are left, under a progress bar. No more than `at_once` are handed out
+    at a time, as each has its notebook in memory."""
+    jobs, running = iter(jobs), {}
     try:
-        bar = extra("tqdm").tqdm(
-            as_completed(futures), total=len(futures), unit="notebook", disable=None
-        )
-        for future in bar:
-            done.add(_marks_of(future, futures[future]))
+        with extra("tqdm").tqdm(total=count, unit="notebook", disable=None) as bar:
+            while True:
+                for job in islice(jobs, at_once - len(running)):
+                    running[executor.submit(grade_one, *job)] = job[0].student
+                if not running:
+                    return
+                finished = wait(running, return_when=FIRST_COMPLETED).done
+                for future in [one for one in running if one in finished]:
+                    done.add(_marks_of(future, running.pop(future)))
+                    bar.update()
     except KeyboardInterrupt:
-        begun = sum(not (future.cancel() or future.done()) for future in futures)
+        begun = sum(not (future.cancel() or future.done()) for future in running)
         remark(f"interrupted: waiting for {begun} notebooks that have begun")
         raise
     finally:
-        for future in futures:
+        for future in running:
             future.cancel()
 
 

@@ -1,5 +1,6 @@
 """Who handed in what: a folder of notebooks, read as files and no more."""
 
+import hashlib
 import os
 import stat
 from dataclasses import dataclass
@@ -19,6 +20,33 @@ class Submission:
     data: bytes = b""
     status: str = ""
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A notebook that lies in a class's folder. Its bytes are read when it is its turn, so that a
+    class of large ones is never in memory at once; `digest` is what they were when it was found."""
+
+    student: str
+    path: str
+    digest: str
+    note: str = ""
+    status: str = ""
+
+    @property
+    def data(self) -> bytes:
+        """The notebook's bytes as they are now."""
+        return _read(self.path)
+
+    def taken(self) -> Submission:
+        """What is graded; where it has changed since it was found, why there is nothing."""
+        try:
+            data = self.data
+        except OSError as error:
+            return Submission(self.student, b"", "error", f"gone meanwhile: {error.strerror}")
+        if _digest(data) != self.digest:
+            return Submission(self.student, b"", "error", "changed while the class was graded")
+        return Submission(self.student, data, "", self.note)
 
 
 def passed_over(folder):
@@ -41,8 +69,9 @@ class _Trace:
 
 
 def collect(folder, lesson, roster=()):
-    """A Submission for everybody of whom there is a trace: `<student>.ipynb`, `<student>/`, a name
-    as a learning platform makes it (see platforms.py), or a name on the roster; sorted by name."""
+    """A Stored notebook, or a Submission without one, for everybody of whom there is a trace:
+    `<student>.ipynb`, `<student>/`, a name as a learning platform makes it (see platforms.py), or a
+    name on the roster; sorted by name."""
     wanted = "<student>.ipynb or <student>/<anything>.ipynb"
     if not os.path.isdir(folder):
         raise ValueError(f"{folder} is no folder; needs one with {wanted}")
@@ -96,7 +125,7 @@ def _is_notebook(entry):
 
 
 def _collect_one(student, traces, lesson):
-    """One student's Submission, from the first of these traces that holds a notebook."""
+    """One student's notebook, from the first of these traces that holds one."""
     try:
         notebooks = [one for trace in traces for one in _notebooks_of(trace, lesson)]
         if not notebooks:
@@ -109,7 +138,7 @@ def _collect_one(student, traces, lesson):
         return Submission(student, b"", "unreadable", error.strerror or "not to be read")
     if not data.strip():
         return Submission(student, b"", "empty", "an empty file")
-    return Submission(student, data, "", _which_was_taken(traces, notebooks))
+    return Stored(student, notebooks[0], _digest(data), _which_was_taken(traces, notebooks))
 
 
 def _notebooks_of(trace, lesson):
@@ -144,6 +173,10 @@ def _why_missing(folder):
         for notebook in _notebooks_in(entry.path)
     )
     return f"no notebook; one level too deep lies {too_deep[0]}" if too_deep else "no notebook"
+
+
+def _digest(data):
+    return hashlib.sha256(data).hexdigest()
 
 
 def _read(path):
