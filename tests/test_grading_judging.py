@@ -1,6 +1,7 @@
 """Which code of a notebook is run for a question, and when an answer is right."""
 
 import array
+import ast
 import collections
 import json
 import math
@@ -175,6 +176,48 @@ def test_cells_that_only_jupyter_reads(cell):
     names = {"get_ipython": Mock()}
     exec(TransformerManager().transform_cell(cell), names)
     assert names["f"](1) == 3
+
+
+ODD_LINES = [
+    *("%matplotlib inline", "!ls", "!!ls", "x = !ls", "x = %time 1", "?f", "f?", "f??", "y = x?"),
+    *("/print 1", ";print 1", ", print 1", "%", "!", "?", "=!ls", "x == !ls", "a, b = !ls"),
+    *("y = 3 % 2", "y = (3\n% 2)", "z = [1,\n!ls\n]", "s = '''\n%time\n!ls\n'''", "# ?", "  "),
+    *("%time x \\\n + 1", "1 +\\\n!2", "x = '%s' \\\n  % 3", "for i in '1':\n    !ls\n    %time i"),
+    *(
+        "a != b",
+        "x = {'a': 1}; %time x",
+        "await x",
+        "class A:\n    !ls",
+        "print('a?')",
+        "x[0] = !ls",
+    ),
+]
+
+
+def test_odd_lines_around_a_function_are_read_as_ipython_reads_them():
+    """A few hundred cells of a function and odd lines, in one order after the other: where IPython
+    finds the function, and only there, it is found here, with the same code."""
+    rng = random.Random(1)
+    function = "def f(m, n):\n    return 2*m*n"
+    for _ in range(400):
+        lines = rng.sample(ODD_LINES, rng.randint(1, 3))
+        lines.insert(rng.randint(0, len(lines)), function)
+        cell = "\n".join(lines)
+        try:
+            there = ast.parse(TransformerManager().transform_cell(cell)).body
+        except SyntaxError:
+            there = None
+        try:
+            here = slicing.parse(cell)
+        except SyntaxError:
+            here = None
+        assert functions_in(here) == functions_in(there), cell
+
+
+def functions_in(statements):
+    if statements is None:
+        return None
+    return [ast.dump(node) for node in statements if isinstance(node, ast.FunctionDef)]
 
 
 @pytest.mark.parametrize("cell", ["x = 1\n  y = 2", "...\n>> x", ">>> x = (", "x = 1 \\\n  y = 2"])

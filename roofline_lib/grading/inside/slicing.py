@@ -169,7 +169,7 @@ def without_magic(line):
     """A line with `pass` for a magic or shell command, and None for what one would give."""
     indent, text = line[: len(line) - len(line.lstrip())], line.strip()
     name, _, value = text.partition("=")
-    if text.startswith(("%", "!", "?")) or text.endswith("?"):
+    if text.startswith(("%", "!", "?", "/", ";", ",")) or text.endswith("?"):
         return f"{indent}pass"
     return f"{indent}{name}= None" if value.strip().startswith(("!", "%")) else line
 
