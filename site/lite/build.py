@@ -55,7 +55,8 @@ def build(out: Path, pyodide: Path | None = None) -> None:
         lay_out(out / "static" / "packages", own, "../pyodide/" if pyodide else RELEASE)
     if pyodide:
         copy_pyodide(pyodide, out / "static" / "pyodide")
-    say_what_is_blocked(out, "" if pyodide else f"{RELEASE}pyodide.mjs")
+    else:
+        say_what_is_blocked(out)
 
 
 def settings(pyodide: Path | None) -> dict:
@@ -148,12 +149,16 @@ def copy_pyodide(source: Path, folder: Path) -> None:
         shutil.copy(wheel, folder)
 
 
-def say_what_is_blocked(out: Path, address: str) -> None:
-    """Give each app a script that says so where Python's own files cannot be reached."""
+def say_what_is_blocked(out: Path) -> None:
+    """Give each app a script that says so where the release cannot be reached: Python's core, or
+    the wheels, which a network may block by their kind."""
     shutil.copy(HERE / "reach.js", out / "static")
+    packages = json.loads((HERE / "packages.json").read_text(encoding="utf-8"))
+    wheel = RELEASE + packages["compiled"]["numpy"]["file_name"]
+    needs = f'data-core="{RELEASE}pyodide.mjs" data-wheel="{wheel}"'
     for page in out.glob("*/index.html"):
         text = page.read_text(encoding="utf-8")
-        tag = f'<script defer src="../static/reach.js" data-needs="{address}"></script></head>'
+        tag = f'<script defer src="../static/reach.js" {needs}></script></head>'
         page.write_text(text.replace("</head>", tag, 1), encoding="utf-8")
 
 
