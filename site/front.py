@@ -64,7 +64,8 @@ def ways_in(listed: list[Lesson], browser: str) -> str:
         ),
         (
             "Install with pip",
-            "<code>pip install 'roofline_lib[course]'</code><code>roofline course</code>",
+            "In a clone: <code>pip install '.[course]'</code>, then anywhere: "
+            "<code>roofline course</code>",
         ),
         ("From a clone", "<code>make lab</code> opens lesson 0 in JupyterLab."),
     ]

@@ -294,7 +294,7 @@ def test_the_front_page_lists_lessons_and_ways_in(pages):
         assert f"{lesson.number} {lesson.title} {lesson.question} {lesson.minutes}" in front.text
         assert f"notebooks/{lesson.stem}.html" in front.links
     assert any(link.startswith("lite/") for link in front.links)
-    for command in ("pip install 'roofline_lib[course]'", "make lab"):
+    for command in ("pip install '.[course]'", "roofline course", "make lab"):
         assert command in front.text
 
 
