@@ -1,4 +1,5 @@
-"""Each question names its likeliest wrong answers: a row of the tables in exercises/ for each."""
+"""Each question names its likeliest wrong answers: rows of the tables in exercises/, as a student
+types them, or slips of its own."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -6,7 +7,7 @@ from pkgutil import iter_modules
 import pytest
 
 import exercises
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
 from roofline_lib.questions import all_questions, find_question
 
 TOPICS = [import_module(f"exercises.{topic.name}") for topic in iter_modules(exercises.__path__)]
@@ -25,7 +26,31 @@ def told_apart(question):
     """How many wrong answers to a question have a name of their own."""
     if isinstance(question, FunctionQuestion):
         return len({name for name, _ in question.slips})
-    return len({str(answer) for name, answer, _ in ROWS if name == question.id})
+    rows = {str(answer) for name, answer, _ in ROWS if name == question.id}
+    return len(rows) or len(set(named_by_itself(question)))
+
+
+def named_by_itself(question):
+    """The values of a question's own slips that are told by their names."""
+    for name, slipped in question.slips:
+        answer = slipped()
+        if isinstance(question, NumberQuestion):
+            answer = float(answer) / question.scale_and_base[0]  # as typed in the asked unit
+        verdict = question.judge(answer)
+        if not verdict.right and name in verdict.slips:
+            yield str(answer)
+
+
+def test_a_question_of_its_own_tells_its_slips_by_name():
+    question = NumberQuestion(
+        "tiling.other",
+        "How many kFLOP has a product of two 8 x 8 matrices?",
+        lambda: 1024.0,
+        unit="kFLOP",
+        slips=[("mac-is-flop", lambda: 512.0), ("read-c", lambda: 1024.0)],
+        hint="2 m n k",
+    )
+    assert list(named_by_itself(question)) == ["0.512"]
 
 
 def enough(question):
