@@ -47,6 +47,9 @@ from roofline_lib.grading.inside.syscalls import KINDS
 _LINE = 8 * OUTPUT  # bytes of a reply: JSON may take six for one of a notebook's answers
 _USERS = 1_900_000_000  # from here on, user numbers that nobody has
 _OWN_PREFIX, _ALIVE = "roofline-grade-", "alive"  # folders of ours, and the sign in each
+# a bare Python's options. Not -I, which is as bare but passes over the seed of hashes as well, so
+# that a loop over a set of texts went another way each time
+_BARE = ("-s", "-P", "-S", "-B")
 PATIENCE = 30  # seconds for the sandbox itself, besides what a question may take
 _OWN = Path(roofline_lib.__file__).resolve().parent
 _PACKAGES = Path(numpy.__file__).resolve().parents[1]
@@ -156,7 +159,7 @@ class Sandbox:
         uid = 0 if draft else _USERS + threading.get_native_id() % 100_000
         if draft:
             places = Places(str(_INSIDE.parent), str(library.parent), str(_PACKAGES))
-            command = [sys.executable, "-I", "-S", "-B"]
+            command = [sys.executable, *_BARE]
         else:
             places = _IN_SANDBOX
             command = [*_FIRST_TO_GO, *wrap(working_mode()(uid), library)]
@@ -323,7 +326,7 @@ def wrap(user, library):
         *("--perms", "1777", "--size", str(1 << 20), "--tmpfs", "/dev/shm"),
         *("--remount-ro", "/", "--chdir", "/tmp"),
         *("--setenv", "LD_LIBRARY_PATH", "/python/lib"),
-        *(program, "-I", "-S", "-B"),
+        *(program, *_BARE),
     ]
 
 
