@@ -5,13 +5,13 @@ import json
 import os
 import shutil
 import sys
-import sysconfig
 import zipfile
 from pathlib import Path
 
 import browser as driver
 import hosted_copies
 import pytest
+from harness.environments import lent_environment
 from harness.repository import ROOT, run, tracked
 
 from roofline_lib.course.lessons import lessons
@@ -109,19 +109,8 @@ def executed(python, wheel, folder, **variables):
     return said, library.strip()
 
 
-@pytest.fixture
-def without_the_library(tmp_path):
-    """A Python that has everything but the library: an environment of its own, to which what is
-    installed here is lent. (Its `.pth` files, the library's among them, are not read there.)"""
-    made = run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare")
-    assert made.returncode == 0, made.stderr
-    (site,) = (tmp_path / "bare").glob("lib/python*/site-packages")
-    (site / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return tmp_path / "bare" / "bin" / "python"
-
-
-def test_a_copy_brings_the_library_from_a_wheel(without_the_library, wheel, tmp_path):
-    python = without_the_library
+def test_a_copy_brings_the_library_from_a_wheel(wheel, tmp_path):
+    python = lent_environment(tmp_path / "bare")
     assert run(python, "-c", "import roofline_lib", cwd=tmp_path, env={}).returncode != 0
     said, library = executed(python, wheel, tmp_path)
     assert library.startswith(str(tmp_path / "bare")), (said, library)

@@ -1,18 +1,23 @@
 """Explorers as html-manager shows them: the program with which VS Code, Colab, Kaggle and exported
 pages draw widgets. It is not JupyterLab's, and has neither its styles nor its font of icons.
 
-The page has no Python behind it, no network, and nothing but html-manager's own `embed.js`. There
-html-manager marks each widget as disconnected; for how it looks with a Python behind it, the mark
-is taken off.
+Its pages have no Python behind them, no network, and nothing but html-manager's own `embed.js`;
+there it marks each widget as disconnected, and for how it looks otherwise the mark is taken off. A
+page of ours has a kernel behind it, of ipywidgets 8, and of 7 as Colab has it.
 """
 
 import base64
 import hashlib
+import json
+import shutil
+import sys
 import tarfile
+from pathlib import Path
 
 import browser as driver
 import pytest
 from harness.built_site import served
+from harness.environments import lent_environment
 from harness.repository import run
 from ipywidgets.embed import embed_minimal_html
 
@@ -24,14 +29,18 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]  # npm brings html-manager
 NAMES = sorted(EXPLORERS)
 HTML_MANAGER = "@jupyter-widgets/html-manager@1.0.15"
 SHA512 = "5thBIV6ymNgmPVOHvzx+gGy8ZSKmSazhtGw4/c4xJDVzRhG9PTeQsRjF3FUTopvFi//SABeNz1yp47bCrJ3CQA=="
+OF_COLAB = ("ipywidgets==7.7.1", "ipython_genutils==0.2.0")
 LACKING = "V100 SXM2"  # it multiplies in few precisions
+HERE = Path(__file__).parent
+LIVE_PAGE = """<!DOCTYPE html><meta charset="utf-8"><title>live</title><body>
+<script src="html_manager.js"></script><script src="libembed-amd.js"></script>"""
 CONNECT = """document.querySelectorAll(".jupyter-widgets-disconnected")
     .forEach(widget => widget.classList.remove("jupyter-widgets-disconnected"))"""
 
 
 @pytest.fixture(scope="module")
-def embed_script(tmp_path_factory):
-    """html-manager's `embed.js` from npm, under the checksum above."""
+def scripts(tmp_path_factory):
+    """{name: content} of html-manager's scripts as npm has them, under the checksum above."""
     folder = tmp_path_factory.mktemp("html-manager")
     packed = run("npm", "pack", "--silent", HTML_MANAGER, cwd=folder)
     assert packed.returncode == 0, packed.stdout + packed.stderr
@@ -39,7 +48,10 @@ def embed_script(tmp_path_factory):
     found = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
     assert found == SHA512
     with tarfile.open(package) as files:
-        return files.extractfile("package/dist/embed.js").read()
+        return {
+            name: files.extractfile(f"package/dist/{name}").read()
+            for name in ("embed.js", "libembed-amd.js")
+        }
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +63,10 @@ def made():
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory, embed_script, made):
+def pages(tmp_path_factory, scripts, made):
     """The address of a folder with a page for each explorer, as `ipywidgets.embed` writes it."""
     folder = tmp_path_factory.mktemp("embedded")
-    (folder / "embed.js").write_bytes(embed_script)
+    (folder / "embed.js").write_bytes(scripts["embed.js"])
     for name, explorer in made.items():
         page = folder / f"{name}.html"
         embed_minimal_html(
@@ -149,3 +161,78 @@ def test_a_page_without_python_says_so_and_keeps_the_picture(opened, made):
     assert not page.locator(".roofline-controls").is_visible()
     said = page.locator(".GemmExplorer").evaluate("e => getComputedStyle(e, '::before').content")
     assert said.startswith('"No Python is behind this picture')
+
+
+@pytest.fixture(scope="module", params=["ipywidgets 8", "ipywidgets 7"])
+def live(request, alone, scripts, tmp_path_factory):
+    """A page with every explorer, drawn by html-manager, and a kernel that answers it."""
+    folder = tmp_path_factory.mktemp("live")
+    python = sys.executable
+    if request.param == "ipywidgets 7":
+        python = lent_environment(folder / "seven")
+        seven = ("-m", "pip", "install", "--quiet", "--no-deps", *OF_COLAB)
+        installed = run(python, *seven)
+        assert installed.returncode == 0, installed.stderr
+    spec = folder / ".own" / "data" / "kernels" / "asked" / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    start = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec.write_text(json.dumps({"argv": start, "display_name": "asked", "language": "python"}))
+    server = [sys.executable, "-m", "jupyterlab", "--allow-root", "--ServerApp.allow_origin=*"]
+    (folder / "libembed-amd.js").write_bytes(scripts["libembed-amd.js"])
+    shutil.copy(HERE / "html_manager.js", folder)
+    (folder / "page.html").write_text(LIVE_PAGE)
+    with driver.serving(server, folder) as (address, token), served(folder) as place:
+        kernel = driver.asked(f"{address}api/kernels", token, b'{"name": "asked"}')["id"]
+        page = alone.new_page(viewport={"width": 1000, "height": 1000})
+        page.goto(f"{place}/page.html")
+        socket = address.replace("http", "ws", 1)
+        page.evaluate("kernel", f"{socket}api/kernels/{kernel}/channels?token={token}")
+        for name in NAMES:
+            code = f"import roofline_lib as rl; e_{name} = {EXPLORERS[name].call()}; e_{name}"
+            assert page.evaluate("run", code) == ""
+        version = page.evaluate("run", "import ipywidgets; print(ipywidgets.__version__)")
+        assert version.startswith(request.param.removeprefix("ipywidgets "))
+        yield page
+        page.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_kernel_answers_html_manager(live, made, name):
+    """Every control that shows is moved once: the page says then what the kernel says."""
+    for key, control in made[name].controls.items():
+        if live.locator(f".{name} .control-{key}").is_visible():
+            is_answered(live, name, control)
+
+
+def is_answered(live, name, control):
+    """This control's value changes in the kernel with a move on the page, and so do the sentences
+    on the page."""
+
+    key = control.name
+
+    def said():
+        """The value and the explorer's sentences in the kernel."""
+        made = f"e_{name}"
+        values = f"[repr({made}.controls[{key!r}].value), {made}.now.readout]"
+        return json.loads(live.evaluate("run", f"import json; print(json.dumps({values}))"))
+
+    before, _ = said()
+    move(live, live.locator(f".{name} .control-{key}"), control)
+    driver.until(lambda: said()[0] != before, f"{name}: {key} is no longer {before}")
+    sentence = live.locator(f".{name} .roofline-picture svg + div")
+    driver.until(lambda: sentence.inner_text() == said()[1], f"{name}: the page follows {key}")
+
+
+def move(live, place, control):
+    """One step of a slider, another button, another of a list, or a switch."""
+    if isinstance(control, Number):
+        at_end = float(place.locator("input").input_value()) * control.scale >= control.high
+        place.locator(".noUi-handle, .ui-slider-handle").focus()  # of ipywidgets 8, and of 7
+        live.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
+    elif place.locator("button").count():
+        place.locator("button:not(.mod-active)").first.click()
+    elif place.locator("select").count():
+        chosen = place.locator("select").evaluate("list => list.selectedIndex")
+        place.locator("select").select_option(index=0 if chosen else 1)
+    else:
+        place.locator("input").click()
