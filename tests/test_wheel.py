@@ -10,6 +10,7 @@ from pathlib import Path
 
 import browser as driver
 import hosted_copies
+import numpy
 import pytest
 from harness.environments import lent_environment
 from harness.repository import ROOT, run, tracked
@@ -37,6 +38,43 @@ print(repr([printed[0], printed[-1]]))
 """
 BUILT_FROM = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "roofline_lib")
 COURSE = ("notebooks", "exercises", "solutions", "docs")
+# what stands in a key: in solutions and their hidden tests, in a topic's questions (compiled ones
+# too), and at the beginning of a packed copy
+KEY = ("BEGIN SOLUTION", "BEGIN HIDDEN TESTS", "reference=lambda", "_higher_intensity", "PK\3\4")
+LOOK = """
+def found(top, words, beyond):
+    import os
+    hits, read = [], 0
+    for folder, folders, files in os.walk(top):
+        if folder == '/':
+            folders[:] = set(folders) - {'proc', 'sys', 'dev'}
+        folders[:] = [one for one in folders if one not in beyond]
+        for file in (folder + '/' + name for name in files):
+            try:
+                with open(file, 'rb') as opened:
+                    data = opened.read()
+            except OSError:
+                continue
+            read += 1
+            hits += [file] if any(word.encode() in data for word in words) else []
+    return [hits, read]
+"""
+INSIDE = """
+import json, sys
+from roofline_lib.grading import sandbox
+from roofline_lib.grading.inside.protocol import Task
+import roofline_lib
+look, mode, *inputs = json.loads(sys.stdin.read())
+sandbox.working_mode = lambda: getattr(sandbox, mode)
+book = {"cells": [{"cell_type": "code", "source": look}]}
+with sandbox.StudentSandbox(json.dumps(book).encode()) as box:
+    task = Task("found", [json.dumps(inputs)], whole=False, seconds=20, wall=60, prelude="")
+    reply = box.answer(task)
+print(json.dumps([roofline_lib.__file__, reply.lines[1:], reply.ended]))
+"""
+# folders that are others': numpy's, the system's and Python's own
+BEYOND = ("numpy", "numpy.libs", "usr", "lib", "lib64", "python")
+MODES = ("as_root", "as_user") if os.name == "posix" and os.geteuid() == 0 else ("as_user",)
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +117,49 @@ def test_a_wheel_gives_the_same_figures_outside_the_tree(installed, tmp_path):
         return values
 
     assert figures(installed) == figures(ROOT)
+
+
+@pytest.fixture(scope="module")
+def site_packages(installed, wheel):
+    """Packages as pip puts them: what the wheel holds, numpy beside it, and the wheel itself."""
+    folder = wheel.parent / "site-packages"
+    shutil.copytree(installed, folder)
+    for found in Path(numpy.__file__).resolve().parents[1].glob("numpy*"):
+        shutil.copytree(found, folder / found.name, copy_function=_link_or_copy)
+    shutil.copy(wheel, folder)
+    folder.chmod(0o755)  # to be read by the sandbox's own user
+    return folder
+
+
+def _link_or_copy(source, target):
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs bubblewrap")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("place", ["a clone", "elsewhere"])
+def test_an_installed_wheel_shows_no_key_inside(site_packages, tmp_path, place, mode):
+    """Every file that a notebook can read is searched for the key, where the command runs inside a
+    clone of the course, whose library is imported then, and where it runs elsewhere."""
+    names = {}
+    exec(LOOK, names)
+    for word in KEY:
+        assert names["found"](str(site_packages), [word], BEYOND)[0], f"{word} is nowhere"
+
+    done = run(
+        *(sys.executable, "-c", INSIDE),
+        cwd=ROOT if place == "a clone" else tmp_path,
+        env={"PYTHONPATH": str(site_packages), "PATH": os.environ["PATH"]},
+        input=json.dumps([LOOK, mode, "/", KEY, BEYOND]),
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    imported, (line,), ended = json.loads(done.stdout)
+    assert Path(imported).is_relative_to(ROOT if place == "a clone" else site_packages)
+    hits, read = json.loads(line)["value"]
+    assert (hits, ended) == ([], "done") and read > 50
 
 
 def test_a_wheels_course_opens_the_first_lesson(installed, tmp_path):
