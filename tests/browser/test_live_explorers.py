@@ -130,7 +130,7 @@ def test_every_control_by_mouse_and_by_keyboard(book, name):
             free = [
                 i
                 for i in range(buttons.count())
-                if buttons.nth(i).inner_text() != control.shown[live.say()["values"][key]]
+                if "mod-active" not in buttons.nth(i).get_attribute("class")
             ]
             live.changes(key, buttons.nth(free[0]).click)
             buttons.nth(free[-1] if len(free) > 1 else 1 - free[0]).focus()
