@@ -42,7 +42,8 @@ html_show_sourcelink = False
 html_show_sphinx = False
 html_use_index = False
 html_domain_indices = False
-html_theme_options = {"navigation_with_keys": True}
+# the arrow keys move what scrolls sideways, a table or a picture, instead of turning the page
+html_theme_options = {"navigation_with_keys": False}
 
 
 def with_levels(app, page, template, context, doctree):

@@ -64,7 +64,7 @@ def ways_in(listed: list[Lesson], browser: str) -> str:
         ),
         (
             "Install with pip",
-            "In a clone: <code>pip install '.[course]'</code>, then anywhere: "
+            "In a clone <code>pip install '.[course]'</code> and then, anywhere, "
             "<code>roofline course</code>",
         ),
         ("From a clone", "<code>make lab</code> opens lesson 0 in JupyterLab."),

@@ -6,12 +6,10 @@ Lessons are taken with the outputs that they store; nothing is run. Used by buil
 
 import base64
 import copy
-import io
 import json
 import re
 import shutil
 import struct
-from contextlib import redirect_stdout
 from html import escape
 from pathlib import Path
 
@@ -19,8 +17,8 @@ from api import api_page
 from content import release
 from front import front_page
 
-import roofline_lib as rl
 from roofline_lib.course.lessons import lessons
+from roofline_lib.questions import find_question
 
 ROOT = Path(__file__).resolve().parents[1]
 # copied as they are, beside all of docs/
@@ -73,7 +71,7 @@ def page_of(notebook: dict, place: Path, pictures: Path) -> dict:
             cell["source"] = TO_RUN.sub("See what the cell prints, then open", text_of(cell))
         if cell["cell_type"] == "code":
             cell["metadata"] = shown_as(cell, cell["id"] in answers)
-            cell["outputs"] = cell["outputs"] or asked(cell)
+            cell["outputs"] = asked(cell) or cell["outputs"]
             for output in cell["outputs"]:
                 if is_explorer(output):
                     name = f"{place.stem[:2]}-{cell['id']}"
@@ -127,14 +125,13 @@ def shown_as(cell: dict, answers: bool) -> dict:
 
 
 def asked(cell: dict) -> list[dict]:
-    """What a check that nobody has answered says when it is run: the question in words."""
+    """What a check that nobody has answered says when it is run, the question in words, as a
+    paragraph that a narrow page can break."""
     found = UNANSWERED.search(text_of(cell))
     if not found:
         return []
-    said = io.StringIO()
-    with redirect_stdout(said):
-        rl.check(found[1])
-    return [{"output_type": "stream", "name": "stdout", "text": said.getvalue()}]
+    said = f'<p class="asked">{escape(find_question(found[1]).judge().message)}</p>'
+    return [{"output_type": "display_data", "metadata": {}, "data": {"text/html": said}}]
 
 
 def run_here(place: Path, up: str) -> dict:

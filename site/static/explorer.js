@@ -63,6 +63,20 @@ const views = {
   },
 };
 
+// Where a picture is wider than the page it fades at the edge behind which it goes on, can be moved
+// with the keyboard, and its hint shows (explorer.css).
+function sayWhereItGoesOn(picture) {
+  const look = () => {
+    const beyond = picture.scrollWidth - picture.clientWidth;
+    picture.classList.toggle("wide", beyond > 1);
+    picture.classList.toggle("at-end", picture.scrollLeft > beyond - 2);
+    if (beyond > 1) picture.tabIndex = 0;
+    else picture.removeAttribute("tabindex");
+  };
+  picture.addEventListener("scroll", look, { passive: true });
+  new ResizeObserver(look).observe(picture);
+}
+
 async function bringToLife(figure) {
   const base = figure.dataset.scenes;
   const { controls, first, backs } = await read(`${base}.json`);
@@ -131,8 +145,12 @@ async function bringToLife(figure) {
   show(first);
   const picture = make("div", { className: "picture" },
     make("div", { className: "layers" }, behind, moving));
-  figure.replaceChildren(box, picture, said, note);
+  picture.setAttribute("role", "group");
+  picture.setAttribute("aria-label", "the picture");
+  const hint = make("p", { className: "hint" }, "The picture goes on to the right: move it sideways.");
+  figure.replaceChildren(box, picture, hint, said, note);
   figure.classList.add("live");
+  sayWhereItGoesOn(picture);
 }
 
 for (const figure of document.querySelectorAll("figure.explorer[data-scenes]")) {

@@ -173,6 +173,21 @@ def test_a_narrow_page_does_not_scroll_and_letters_can_be_read(live):
     smallest = page.evaluate("""() => Math.min(...[...document.querySelectorAll(
         'figure.explorer.live svg text')].map(text => text.getBoundingClientRect().height))""")
     assert smallest >= 11
+    picture, hint = page.locator(".live .picture").first, page.locator(".live .hint").first
+    assert hint.is_visible() and "sideways" in hint.inner_text()
+    assert picture.evaluate("box => getComputedStyle(box).maskImage") != "none"
+    picture.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.querySelector('.live .picture').scrollLeft > 10")
+    picture.evaluate("box => { box.scrollLeft = box.scrollWidth }")
+    page.wait_for_selector(".live .picture.at-end")
+    assert picture.evaluate("box => getComputedStyle(box).maskImage") == "none"
+
+
+def test_a_picture_that_fits_has_no_hint(live):
+    page, _, _ = live("index")
+    assert not page.locator(".live .hint").first.is_visible()
+    assert page.locator(".live .picture").first.get_attribute("tabindex") is None
 
 
 def test_without_scenes_the_still_picture_stays(alone, scenes):
