@@ -11,9 +11,9 @@ for memory. This course shows when, by how much, and what to do about it, in pic
 while you move a slider. Every number in it is computed, and agrees with more than a hundred
 published ones; where a published number is wrong, the last lesson shows why.
 """
-UNDER_THE_PICTURE = (
-    "A product of two matrices under the roof of a chip. Left of the ridge it waits for memory, "
-    "right of it for arithmetic."
+ABOVE_THE_PICTURE = (
+    "Here is a product of two matrices under the roof of a chip. Left of the ridge it waits for "
+    "memory, right of it for arithmetic. Make k small."
 )
 NAVIGATION = """
 ```{toctree}
@@ -43,10 +43,10 @@ CHANGELOG
 
 
 def front_page(listed: list[Lesson], figure: str, browser: str) -> str:
-    """The front page in MyST: the lead, the ways in, the figure, the lessons. `browser` is the
+    """The front page in MyST: the lead, the figure, the ways in, the lessons. `browser` is the
     address at which the browser edition opens the first lesson."""
-    parts = [f"# {TITLE}", LEAD, ways_in(listed, browser), f"<p>{UNDER_THE_PICTURE}</p>", figure]
-    parts += ["## The lessons", table(listed), NAVIGATION]
+    parts = [f"# {TITLE}", LEAD, f"<p>{ABOVE_THE_PICTURE}</p>", figure]
+    parts += ["## Ways in", ways_in(listed, browser), "## The lessons", table(listed), NAVIGATION]
     return "\n\n".join(parts)
 
 
