@@ -1,5 +1,5 @@
 """A Jupyter server of its own and a headless Chromium on it: for the browser tests, the screenshots
-and the benchmark.
+and the benchmarks.
 
 The server listens on a free port with a token, and keeps its configuration, data and runtime files
 in a folder of its own, so that nothing of the user's is read or written.
@@ -13,10 +13,12 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from roofline_lib.course.command import CONFIG
@@ -199,6 +201,36 @@ WATCH = """root => {
 }"""
 
 
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *parts):
+        pass
+
+
+@contextmanager
+def served(folder):
+    """Serve a folder of pages from below an address, as a host of many projects does."""
+    above = folder.parent
+    handler = partial(_Quiet, directory=above)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/{folder.name}"
+        server.shutdown()
+
+
+def watch(page, selector):
+    """Begin to count the frames in which this element of a page changes."""
+    page.evaluate(f"selector => ({WATCH})(document.querySelector(selector))", selector)
+
+
+def step(page, act, timeout=60):
+    """Do `act` (a key, a click) and wait for the watched element to change; milliseconds from the
+    event to the painted frame."""
+    page.evaluate("seen.before = seen.at")
+    act()
+    page.wait_for_function("seen.at > seen.before && seen.at > seen.from", timeout=timeout * 1000)
+    return page.evaluate("seen.at - seen.from")
+
+
 class Notebook:
     """A page with one notebook open. `errors` collects what the page's console complains of."""
 
@@ -276,17 +308,11 @@ class Notebook:
 
     def watch(self, selector):
         """Begin to count the frames in which this element changes."""
-        self.page.evaluate(f"selector => ({WATCH})(document.querySelector(selector))", selector)
+        watch(self.page, selector)
 
     def step(self, act, timeout=60):
-        """Do `act` (a key, a click) and wait for the watched element to change; milliseconds from
-        the event to the painted frame."""
-        self.page.evaluate("seen.before = seen.at")
-        act()
-        self.page.wait_for_function(
-            "seen.at > seen.before && seen.at > seen.from", timeout=timeout * 1000
-        )
-        return self.page.evaluate("seen.at - seen.from")
+        """Do `act` and wait for the watched element to change, as the function `step` does."""
+        return step(self.page, act, timeout)
 
     def settle(self, quiet=250):
         """Wait until the watched element has not changed for `quiet` milliseconds, then forget the

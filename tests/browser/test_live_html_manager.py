@@ -16,7 +16,6 @@ from pathlib import Path
 
 import browser as driver
 import pytest
-from harness.built_site import served
 from harness.environments import lent_environment
 from harness.repository import run
 from ipywidgets.embed import embed_minimal_html
@@ -72,7 +71,7 @@ def pages(tmp_path_factory, scripts, made):
         embed_minimal_html(
             page, views=[explorer], title=name, embed_url="embed.js", requirejs=False
         )
-    with served(folder) as address:
+    with driver.served(folder) as address:
         yield address
 
 
@@ -181,7 +180,7 @@ def live(request, alone, scripts, tmp_path_factory):
     (folder / "libembed-amd.js").write_bytes(scripts["libembed-amd.js"])
     shutil.copy(HERE / "html_manager.js", folder)
     (folder / "page.html").write_text(LIVE_PAGE)
-    with driver.serving(server, folder) as (address, token), served(folder) as place:
+    with driver.serving(server, folder) as (address, token), driver.served(folder) as place:
         kernel = driver.asked(f"{address}api/kernels", token, b'{"name": "asked"}')["id"]
         page = alone.new_page(viewport={"width": 1000, "height": 1000})
         page.goto(f"{place}/page.html")

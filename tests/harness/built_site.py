@@ -1,12 +1,8 @@
-"""The site as it is built, once in a run of the tests for all workers, and served."""
+"""The site as it is built, once in a run of the tests for all workers."""
 
 import fcntl
-import functools
 import os
 import subprocess
-import threading
-from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -33,19 +29,3 @@ def built(part: str, tmp_path_factory) -> Path:
             assert built.returncode == 0, built.stderr[-3000:]
             done.touch()
     return folder
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *parts):
-        pass
-
-
-@contextmanager
-def served(folder):
-    """Serve the folder from below an address, as a host of many projects does."""
-    above = folder.parent
-    handler = functools.partial(Quiet, directory=above)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/{folder.name}"
-        server.shutdown()

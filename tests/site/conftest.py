@@ -5,7 +5,7 @@ import sys
 
 import browser as driver
 import pytest
-from harness.built_site import built, served
+from harness.built_site import built
 from harness.repository import ROOT
 
 sys.path += [str(ROOT / "site"), str(ROOT / "site" / "lite")]  # what builds the site
@@ -34,5 +34,5 @@ def alone():
 
 @pytest.fixture(scope="session")
 def address(pages):
-    with served(pages) as address:
+    with driver.served(pages) as address:
         yield address

@@ -12,7 +12,7 @@ import browser as driver
 import content
 import nbformat
 import pytest
-from harness.built_site import PYTHON, built, served
+from harness.built_site import PYTHON, built
 from harness.repository import ROOT, run
 
 from roofline_lib.course.lessons import lessons
@@ -190,7 +190,7 @@ def the_release(kind):
 def lab(alone, edition):
     """opened(answers): JupyterLab's page in a network that answers so for the release."""
     context = alone.new_context(viewport={"width": 1366, "height": 768})
-    with served(edition.parent) as address:
+    with driver.served(edition.parent) as address:
 
         def opened(answers=None):
             page = context.new_page()
@@ -245,7 +245,7 @@ def test_it_boots_and_finds_our_wheel_without_an_index(alone, tmp_path):
     context = alone.new_context()
     page, asked = context.new_page(), []
     context.on("request", lambda request: asked.append(request.url))
-    with served(out.parent) as address:
+    with driver.served(out.parent) as address:
         lesson = f"{content.release()}/notebooks/00_start_here.ipynb"
         page.goto(f"{address}/lite/lab/index.html?path={lesson}")
         page.wait_for_function(READY, timeout=120_000)
@@ -275,7 +275,7 @@ def test_a_lesson_runs_in_a_page_to_its_end(open_network, edition, lesson):
     timed = {cell.id for cell in stored if content.TIMED in cell.metadata.get("tags", [])}
     context = open_network.new_context()
     page = context.new_page()
-    with served(edition.parent) as address:
+    with driver.served(edition.parent) as address:
         place = f"{content.release()}/notebooks/{lesson.file}"
         page.goto(f"{address}/lite/lab/index.html?path={place}")
         page.wait_for_function(READY, timeout=300_000)

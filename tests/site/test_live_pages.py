@@ -5,12 +5,12 @@ import gzip
 import io
 import json
 
+import browser as driver
 import nbformat
 import numpy as np
 import pytest
 import scenes as exporter
 from axe_playwright_python.sync_playwright import Axe
-from harness.built_site import served
 from harness.repository import ROOT
 from PIL import Image
 
@@ -36,7 +36,7 @@ def live(alone, scenes):
         page.wait_for_selector("figure.explorer.live")
         return page, asked, wrong
 
-    with served(scenes.parents[1]) as address:
+    with driver.served(scenes.parents[1]) as address:
         yield opened
     for context in contexts:
         context.close()
@@ -193,7 +193,7 @@ def test_a_picture_that_fits_has_no_hint(live):
 def test_without_scenes_the_still_picture_stays(alone, scenes):
     context = alone.new_context(java_script_enabled=False)
     page = context.new_page()
-    with served(scenes.parents[1]) as address:
+    with driver.served(scenes.parents[1]) as address:
         page.goto(f"{address}/notebooks/{lessons()[3].stem}.html")
         still = page.locator("figure.explorer img.card").first
         assert still.is_visible() and still.get_attribute("alt")
