@@ -3,7 +3,7 @@
 import math
 
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
 from roofline_lib.questions.shared import HOUSE, PRECISION_OF_WIDTH
 
 _TRANSPOSED = {
@@ -40,8 +40,8 @@ def _sets_of_a_column(row, sets=64, line=64):
     return len({k * 4 * row // line % sets for k in range(4096)})
 
 
-def _fit_in_l2(width=2, room=None):
-    return math.floor(math.sqrt((room or HOUSE.capacity("L2")) / (3 * width)))
+def _fit_in(room, width=2):
+    return math.floor(math.sqrt(room / (3 * width)))
 
 
 def _misses(count, stride, passes, line, sets, ways):
@@ -70,6 +70,45 @@ def _parts(m, n, b, units, most, waves=True):
     busy = [rl.wave_efficiency(tiles * parts, units) for parts in range(1, most + 1)]
     return float(1 + busy.index(max(busy)))
 
+
+def _row_misses_asked(n=512):
+    return NumberQuestion(
+        "caches.x-row-misses",
+        f"Order i, k, j with n = {n} in fp32, lines of 64 bytes, and a cache that holds some rows "
+        "but not B. How many accesses to B miss, in millions?",
+        reference=lambda: n**3 / 16 / 1e6,
+        slips=[
+            ("number-for-line", lambda: n**3 / 1e6),
+            ("kept-too-long", lambda: n**2 / 16 / 1e6),
+        ],
+        hint="B is walked along its rows once for each i.",
+        counts="million misses",
+    )
+
+
+def _fits_l2_asked(mebibytes=None):
+    chip = "The house chip" if mebibytes is None else "A chip"
+    mebibytes = mebibytes or round(HOUSE.capacity("L2") / 2**20)
+    return NumberQuestion(
+        "caches.x-fits-l2",
+        f"{chip}'s L2 holds {mebibytes} MiB. What is the largest n for which A, B and C of an n x "
+        "n x n product in bf16 fit into it together?",
+        reference=lambda: _fit_in(mebibytes * 2**20),
+        tolerance=1e-9,
+        rounded="down",
+        slips=[
+            ("wrong-width", lambda: _fit_in(mebibytes * 2**20, 4)),
+            ("gib-for-gb", lambda: _fit_in(mebibytes * 1e6)),
+        ],
+        hint="3n² numbers of 2 bytes; a MiB is 2^20 byte.",
+    )
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(_row_misses_asked, lambda rng: {"n": 16 * rng.randint(20, 80)}),
+    Varied(_fits_l2_asked, lambda rng: {"mebibytes": rng.randint(8, 130)}),
+)
 
 QUESTIONS = [
     NumberQuestion(
@@ -120,31 +159,8 @@ QUESTIONS = [
         hint="a row is 48 lines: which sets do rows 0 to 4 begin in?",
         counts="sets",
     ),
-    NumberQuestion(
-        "caches.x-row-misses",
-        "Order i, k, j with n = 512 in fp32, lines of 64 bytes, and a cache that holds some rows "
-        "but not B. How many accesses to B miss, in millions?",
-        reference=lambda: 512**3 / 16 / 1e6,
-        slips=[
-            ("number-for-line", lambda: 512**3 / 1e6),
-            ("kept-too-long", lambda: 512**2 / 16 / 1e6),
-        ],
-        hint="B is walked along its rows once for each i.",
-        counts="million misses",
-    ),
-    NumberQuestion(
-        "caches.x-fits-l2",
-        "The house chip's L2 holds 50 MiB. What is the largest n for which A, B and C of an n x n "
-        "x n product in bf16 fit into it together?",
-        reference=_fit_in_l2,
-        tolerance=1e-9,
-        rounded="down",
-        slips=[
-            ("wrong-width", lambda: _fit_in_l2(4)),
-            ("gib-for-gb", lambda: _fit_in_l2(room=50e6)),
-        ],
-        hint="3n² numbers of 2 bytes; a MiB is 2^20 byte.",
-    ),
+    _row_misses_asked(),
+    _fits_l2_asked(),
     ChoiceQuestion(
         "caches.x-transposed",
         "A library is asked for the same product with A stored transposed, and takes another "

@@ -46,9 +46,15 @@ def _computed(m, n, k, b):
     return 2 * k * b * b * rl.tile_count(m, n, b)
 
 
-def _panels(tile):
-    """Bytes of A and B alone that a large fp32 product moves with such tiles."""
-    return rl.tiled_gemm(4096, 4096, 4096, tile).bytes_moved - 4 * 4096**2
+def _panels(tile, n=4096):
+    """Bytes of A and B alone that an fp32 product of n x n matrices moves with such tiles."""
+    return rl.tiled_gemm(n, n, n, tile).bytes_moved - 4 * n**2
+
+
+def _rectangles(tall, side, wide):
+    """How many times the traffic of square tiles that of others is, where both divide the product
+    without rest."""
+    return _panels((tall, wide), side**2) / _panels(side, side**2)
 
 
 def _least_memory(element_bytes, intensity):
@@ -60,10 +66,10 @@ def _least_memory(element_bytes, intensity):
     )
 
 
-def _filled(tiles=None):
-    """Percent of the waves' places on 132 SMs that 128 x 256 tiles of a 3000 x 3000 matrix fill."""
-    whole = rl.tile_count(3000, 3000, (128, 256))
-    return 100 * rl.wave_efficiency(whole, 132) * (tiles or whole) / whole
+def _filled(side, units, tiles=None):
+    """Percent of the waves' places on so many SMs that 128 x 256 tiles of a square matrix fill."""
+    whole = rl.tile_count(side, side, (128, 256))
+    return 100 * rl.wave_efficiency(whole, units) * (tiles or whole) / whole
 
 
 def _larger():
@@ -165,12 +171,78 @@ def _least_memory_asked(ridge=None):
     )
 
 
+def _rectangle_asked(tall=64, side=128, wide=256):
+    return NumberQuestion(
+        "tiling.x-rectangle",
+        f"Tiles of {tall} x {wide} keep as many sums as tiles of {side} x {side}. How many times "
+        "the traffic of A and B do they cause?",
+        reference=lambda: _rectangles(tall, side, wide),
+        slips=[
+            ("area-for-perimeter", lambda: tall * wide / side**2),
+            ("upside-down", lambda: 1 / _rectangles(tall, side, wide)),
+        ],
+        hint="work goes with the area, traffic with the perimeter.",
+        counts="times",
+    )
+
+
+def _waves_asked(side=3000, units=132):
+    return NumberQuestion(
+        "tiling.x-waves",
+        f"A {side} x {side} result in 128 x 256 tiles, on {units} SMs. What share of the waves' "
+        "places is filled?",
+        unit="%",
+        reference=lambda: _filled(side, units),
+        slips=[
+            ("ragged-edge", lambda: _filled(side, units, side / 128 * side / 256)),
+            ("edges-for-waves", lambda: 100 * rl.tile_efficiency(side, side, (128, 256))),
+        ],
+        hint=(
+            f"{math.ceil(side / 128)} rows of tiles, {math.ceil(side / 256)} in each; then count "
+            "the waves."
+        ),
+    )
+
+
+# a tall and a wide side, whose product is a square
+_SIDES = (
+    (1, 2),
+    (1, 3),
+    (1, 4),
+    (1, 5),
+    (1, 6),
+    (2, 3),
+    (2, 5),
+    (2, 7),
+    (3, 5),
+    (3, 7),
+    (3, 8),
+    (4, 7),
+    (5, 8),
+)
+
+
+def _rectangle_drawn(tall, wide):
+    return {"tall": 8 * tall**2, "side": 8 * tall * wide, "wide": 8 * wide**2}
+
+
+def _waves_drawn(rng):
+    """Until the last tiles and the last wave both count."""
+    while True:
+        drawn = {"side": 8 * rng.randint(200, 700), "units": rng.choice([80, 108, 114, 132, 144])}
+        edges = rl.tile_efficiency(drawn["side"], drawn["side"], (128, 256))
+        if edges < 0.97 and abs(100 * edges - _filled(**drawn)) > 3:
+            return drawn
+
+
 # with other numbers for each student
 VARIED = (
     Varied(
         _panels_asked, lambda rng: {"tile": 16 * rng.randint(4, 16), "deep": 8 * rng.randint(2, 8)}
     ),
     Varied(_least_memory_asked, lambda rng: {"ridge": rng.randint(80, 320)}),
+    Varied(_rectangle_asked, lambda rng: _rectangle_drawn(*rng.choice(_SIDES))),
+    Varied(_waves_asked, lambda rng: _waves_drawn(rng)),
 )
 
 QUESTIONS = [
@@ -249,32 +321,10 @@ QUESTIONS = [
         ],
         hint="so many whole tiles, each of b x b sums that are k multiply-adds long.",
     ),
-    NumberQuestion(
-        "tiling.x-rectangle",
-        "Tiles of 64 x 256 keep as many sums as tiles of 128 x 128. How many times the traffic of "
-        "A and B do they cause?",
-        reference=lambda: _panels((64, 256)) / _panels(128),
-        slips=[
-            ("area-for-perimeter", lambda: 64 * 256 / 128**2),
-            ("upside-down", lambda: _panels(128) / _panels((64, 256))),
-        ],
-        hint="work goes with the area, traffic with the perimeter.",
-        counts="times",
-    ),
+    _rectangle_asked(),
     _panels_asked(),
     _least_memory_asked(),
-    NumberQuestion(
-        "tiling.x-waves",
-        "A 3000 x 3000 result in 128 x 256 tiles, on 132 SMs. What share of the waves' places is "
-        "filled?",
-        unit="%",
-        reference=_filled,
-        slips=[
-            ("ragged-edge", lambda: _filled(3000 / 128 * 3000 / 256)),
-            ("edges-for-waves", lambda: 100 * rl.tile_efficiency(3000, 3000, (128, 256))),
-        ],
-        hint="24 rows of tiles, 12 in each; then count the waves.",
-    ),
+    _waves_asked(),
     ChoiceQuestion(
         "tiling.x-larger-tile",
         "With 128 x 128 tiles the 4096-cube is compute-bound in fp32 on the house chip. Tiles of "
