@@ -5,13 +5,12 @@ import math
 import numpy as np
 
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
-from roofline_lib.questions.shared import PRECISION_OF_WIDTH, smallest_whole
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
+from roofline_lib.questions.shared import PRECISION_OF_WIDTH, smallest_whole, written
 
 _DIMS = (2048, 32, 2048, 16)  # A[2048, 32] B[32, 2048] X[2048, 16]
 _LEFT, _RIGHT = ((0, 1), 2), (0, (1, 2))
 _FOUR = (32, 8, 1024, 16, 4096)
-_LORA = (8192, 8, 8192, 32)  # B[8192, 8] A[8, 8192] X[8192, 32]
 
 
 def _crossover(once):
@@ -26,8 +25,8 @@ def _same_across_mask():
     return np.allclose(np.tril(q @ k.T) @ v, q @ (k.T @ v))
 
 
-def _moved(precision="bf16"):
-    return rl.chain_cost((1024, 16, 1024, 1024), _RIGHT, precision).bytes_moved
+def _moved(n, thin, precision="bf16"):
+    return rl.chain_cost((n, thin, n, n), _RIGHT, precision).bytes_moved
 
 
 def _merged():
@@ -85,6 +84,100 @@ def _strassen_from(element_bytes, peak, bandwidth, price=lambda limit: limit.tim
 
     return 2 * smallest_whole(wins)
 
+
+def _lora_asked(width=8192, rank=8, columns=32):
+    dims = (width, rank, width, columns)
+    return NumberQuestion(
+        "chains.x-lora",
+        f"B is [{width}, {rank}], A is [{rank}, {width}], X is [{width}, {columns}]. How many "
+        "FLOP does the cheaper order of BAX take?",
+        unit="MFLOP",
+        reference=lambda: rl.best_chain_order(dims).flops,
+        tolerance=0.005,
+        slips=[
+            ("mac-is-flop", lambda: rl.best_chain_order(dims).flops / 2),
+            ("other-order", lambda: rl.chain_cost(dims, _LEFT).flops),
+        ],
+        hint=f"keep to the thin middle of {rank}: A X first.",
+    )
+
+
+def _moved_asked(n=1024, thin=16):
+    return NumberQuestion(
+        "chains.x-moved",
+        f"A[{n}, {thin}] B[{thin}, {n}] C[{n}, {n}] in bf16, multiplied as A(BC). How many bytes "
+        "do its two products move?",
+        unit="MB",
+        reference=lambda: _moved(n, thin),
+        tolerance=0.005,
+        slips=[
+            ("wrong-width", lambda: _moved(n, thin, "fp32")),
+            ("elements-not-bytes", lambda: _moved(n, thin, "int8")),
+        ],
+        hint=(
+            "five matrices, one of them, BC, twice: written by the first product and read by the "
+            "second."
+        ),
+    )
+
+
+def _again_asked(rows=10000, columns=50):
+    return NumberQuestion(
+        "chains.x-again",
+        f"A is [{rows}, {columns}]. You need Aᵀ(Ax) for many x, one after the other. From how "
+        "many x on does it take fewer FLOP to compute AᵀA first, once, by a plain product?",
+        reference=lambda: _merge_from(columns, rows, columns),
+        tolerance=0,
+        slips=[
+            ("one-pass", lambda: float(_merge_from(columns, rows, columns, passes=1))),
+        ],
+        hint=(
+            f"AᵀA costs 2 x {columns} x {written(rows)} x {columns} once and 2 x {columns} x "
+            f"{columns} each time; without it, each x costs two passes over A."
+        ),
+        counts="x",
+        rounded="up",
+    )
+
+
+def _strassen_asked(n=8192):
+    return NumberQuestion(
+        "chains.x-strassen",
+        f"Two levels of Strassen's scheme on n = {n} in bf16, its additions counted as in the "
+        "lesson. At what intensity does that stand?",
+        unit="FLOP/byte",
+        reference=lambda: rl.strassen(n, 2, "bf16").intensity,
+        slips=[
+            ("wrong-width", lambda: rl.strassen(n, 2, "fp32").intensity),
+            ("one-level", lambda: rl.strassen(n, 1, "bf16").intensity),
+        ],
+        hint=(
+            f"the 7 products of the first level are each one level on {n // 2}; rl.strassen "
+            "counts, and so can you."
+        ),
+    )
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(
+        _lora_asked,
+        lambda rng: {
+            "width": 1024 * rng.randint(2, 16),
+            "rank": rng.choice([4, 8, 16, 32]),
+            "columns": 8 * rng.randint(2, 16),
+        },
+    ),
+    Varied(
+        _moved_asked,
+        lambda rng: {"n": 128 * rng.randint(5, 32), "thin": rng.choice([8, 16, 24, 32])},
+    ),
+    Varied(
+        _again_asked,
+        lambda rng: {"rows": 1000 * rng.randint(5, 40), "columns": 2 * rng.randint(15, 100)},
+    ),
+    Varied(_strassen_asked, lambda rng: {"n": 256 * rng.randint(8, 64)}),
+)
 
 QUESTIONS = [
     NumberQuestion(
@@ -156,66 +249,10 @@ QUESTIONS = [
         ],
         hint="2 n^3 against 7 x 2 (n/2)^3 + 18 (n/2)^2: divide by n^2 / 4.",
     ),
-    NumberQuestion(
-        "chains.x-lora",
-        "B is [8192, 8], A is [8, 8192], X is [8192, 32]. How many FLOP does the cheaper order of "
-        "BAX take?",
-        unit="MFLOP",
-        reference=lambda: rl.best_chain_order(_LORA).flops,
-        tolerance=0.005,
-        slips=[
-            ("mac-is-flop", lambda: rl.best_chain_order(_LORA).flops / 2),
-            ("other-order", lambda: rl.chain_cost(_LORA, _LEFT).flops),
-        ],
-        hint="keep to the thin middle of 8: A X first.",
-    ),
-    NumberQuestion(
-        "chains.x-moved",
-        "A[1024, 16] B[16, 1024] C[1024, 1024] in bf16, multiplied as A(BC). How many bytes do "
-        "its two products move?",
-        unit="MB",
-        reference=_moved,
-        tolerance=0.005,
-        slips=[
-            ("wrong-width", lambda: _moved("fp32")),
-            ("elements-not-bytes", lambda: _moved("int8")),
-        ],
-        hint=(
-            "five matrices, one of them, BC, twice: written by the first product and read by the "
-            "second."
-        ),
-    ),
-    NumberQuestion(
-        "chains.x-again",
-        "A is [10000, 50]. You need Aᵀ(Ax) for many x, one after the other. From how many x on "
-        "does it take fewer FLOP to compute AᵀA first, once, by a plain product?",
-        reference=lambda: _merge_from(50, 10000, 50),
-        tolerance=0,
-        slips=[
-            ("one-pass", lambda: float(_merge_from(50, 10000, 50, passes=1))),
-        ],
-        hint=(
-            "AᵀA costs 2 x 50 x 10,000 x 50 once and 2 x 50 x 50 each time; without it, each x "
-            "costs two passes over A."
-        ),
-        counts="x",
-        rounded="up",
-    ),
-    NumberQuestion(
-        "chains.x-strassen",
-        "Two levels of Strassen's scheme on n = 8192 in bf16, its additions counted as in the "
-        "lesson. At what intensity does that stand?",
-        unit="FLOP/byte",
-        reference=lambda: rl.strassen(8192, 2, "bf16").intensity,
-        slips=[
-            ("wrong-width", lambda: rl.strassen(8192, 2, "fp32").intensity),
-            ("one-level", lambda: rl.strassen(8192, 1, "bf16").intensity),
-        ],
-        hint=(
-            "the 7 products of the first level are each one level on 4096; rl.strassen counts, "
-            "and so can you."
-        ),
-    ),
+    _lora_asked(),
+    _moved_asked(),
+    _again_asked(),
+    _strassen_asked(),
     ChoiceQuestion(
         "chains.x-affine",
         "y = W2 (W1 x + b1) + b2, with nothing between the layers but the bias. Can one layer do "

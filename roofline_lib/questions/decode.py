@@ -1,6 +1,7 @@
 """Questions on prefill and decode."""
 
 import math
+from dataclasses import replace
 
 import roofline_lib as rl
 from roofline_lib import measuring
@@ -37,11 +38,10 @@ def _attention_adds(tokens, mask=True, products=2):
     return 100 * products / 2 * attention / sum(works.values()).flops
 
 
-def _busy(weights="int8", flop_share=1):
-    """Percent of the time of one row through a 4096 x 4096 layer for which the house chip
-    computes."""
+def _busy(chip, weights="int8", flop_share=1):
+    """Percent of the time of one row through a 4096 x 4096 layer for which a chip computes."""
     work = rl.gemm(1, 4096, 4096, "bf16", b=weights)
-    limit = rl.bound(rl.Work(flop_share * work.flops, work.bytes_moved), HOUSE, "bf16")
+    limit = rl.bound(rl.Work(flop_share * work.flops, work.bytes_moved), chip, "bf16")
     return 100 * limit.compute_time / limit.time
 
 
@@ -190,10 +190,61 @@ def _fp8_tokens(billions=70):
     )
 
 
+def _busy_asked(peak=None, bandwidth=None):
+    chip, of = HOUSE, "the house chip"
+    if peak is not None:
+        chip = rl.Machine("a chip", {"bf16": 1e12 * peak}, {"DRAM": 1e12 * bandwidth})
+        of = f"a chip of {peak} TFLOP/s and {bandwidth} TB/s"
+    return NumberQuestion(
+        "decode.x-decode-busy",
+        f"One token goes through a 4096 x 4096 layer of {of}: weights in int8, "
+        "everything else, the arithmetic too, in bf16. For what share of the time does the chip "
+        "compute?",
+        unit="%",
+        reference=lambda: _busy(chip),
+        slips=[
+            ("mac-is-flop", lambda: _busy(chip, flop_share=0.5)),
+            ("wrong-width", lambda: _busy(chip, "bf16")),
+        ],
+        hint=(
+            f"2 x 4096² FLOP at {peak or 300} TFLOP/s, against one byte a weight at "
+            f"{bandwidth or 2} TB/s."
+        ),
+    )
+
+
+def _latent_asked(layers=_MLA.layers, latent=_MLA.kv_lora_rank):
+    model = replace(_MLA, layers=layers, kv_lora_rank=latent)
+    return NumberQuestion(
+        "decode.x-mla",
+        f"A model of {layers} layers keeps neither keys nor values. For each token and layer it "
+        f"keeps one latent of {latent} numbers and 64 numbers on the position, for all its 128 "
+        "heads together, in bf16. How large is the cache of one token?",
+        unit="kB",
+        reference=lambda: _per_token(model),
+        tolerance=0.005,
+        slips=[
+            ("elements-not-bytes", lambda: _per_token(model, "fp8")),
+            ("heads-not-kv-heads", lambda: _per_token(_as_full_heads(model))),
+        ],
+        hint=(
+            f"{latent + 64} numbers a layer, and no factor 2: keys and values are made from the "
+            "same latent."
+        ),
+    )
+
+
 # with other numbers for each student
 VARIED = (
     Varied(_long_prompt, lambda rng: {"tokens": 1024 * rng.randint(20, 120)}),
     Varied(_fp8_tokens, lambda rng: {"billions": rng.randint(7, 130)}),
+    Varied(
+        _busy_asked, lambda rng: {"peak": 20 * rng.randint(6, 40), "bandwidth": rng.randint(1, 6)}
+    ),
+    Varied(
+        _latent_asked,
+        lambda rng: {"layers": rng.randint(24, 96), "latent": 64 * rng.randint(4, 12)},
+    ),
 )
 
 QUESTIONS = [
@@ -257,34 +308,9 @@ QUESTIONS = [
         hint="32 of the 35 ms are neither bytes nor FLOP: kernel after kernel waits to be started.",
     ),
     _long_prompt(),
-    NumberQuestion(
-        "decode.x-decode-busy",
-        "One token goes through a 4096 x 4096 layer of the house chip: weights in int8, "
-        "everything else, the arithmetic too, in bf16. For what share of the time does the chip "
-        "compute?",
-        unit="%",
-        reference=_busy,
-        slips=[
-            ("mac-is-flop", lambda: _busy(flop_share=0.5)),
-            ("wrong-width", lambda: _busy("bf16")),
-        ],
-        hint="2 x 4096² FLOP at 300 TFLOP/s, against one byte a weight at 2 TB/s.",
-    ),
+    _busy_asked(),
     _fp8_tokens(),
-    NumberQuestion(
-        "decode.x-mla",
-        "A model of 61 layers keeps neither keys nor values. For each token and layer it keeps "
-        "one latent of 512 numbers and 64 numbers on the position, for all its 128 heads "
-        "together, in bf16. How large is the cache of one token?",
-        unit="kB",
-        reference=lambda: _per_token(_MLA),
-        tolerance=0.005,
-        slips=[
-            ("elements-not-bytes", lambda: _per_token(_MLA, "fp8")),
-            ("heads-not-kv-heads", lambda: _per_token(_as_full_heads(_MLA))),
-        ],
-        hint="576 numbers a layer, and no factor 2: keys and values are made from the same latent.",
-    ),
+    _latent_asked(),
     ChoiceQuestion(
         "decode.x-one-user",
         "One user writes with llama-2-7b in bf16 on the house chip, 1024 tokens of context. What "

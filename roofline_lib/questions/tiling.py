@@ -46,15 +46,14 @@ def _computed(m, n, k, b):
     return 2 * k * b * b * rl.tile_count(m, n, b)
 
 
-def _panels(tile, n=4096):
-    """Bytes of A and B alone that an fp32 product of n x n matrices moves with such tiles."""
-    return rl.tiled_gemm(n, n, n, tile).bytes_moved - 4 * n**2
-
-
 def _rectangles(tall, side, wide):
-    """How many times the traffic of square tiles that of others is, where both divide the product
-    without rest."""
-    return _panels((tall, wide), side**2) / _panels(side, side**2)
+    """How many times the traffic of A and B of square tiles that of others is, where both divide
+    an fp32 product without rest."""
+    n = side**2
+    moved, least = (
+        rl.tiled_gemm(n, n, n, tile).bytes_moved - 4 * n**2 for tile in ((tall, wide), side)
+    )
+    return moved / least
 
 
 def _least_memory(element_bytes, intensity):
