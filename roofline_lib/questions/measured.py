@@ -8,7 +8,7 @@ import numpy as np
 
 import roofline_lib as rl
 from roofline_lib import measuring
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
 from roofline_lib.questions.shared import PRECISION_OF_WIDTH, smallest_whole
 
 _H200 = rl.machine("H200 SXM")
@@ -16,26 +16,17 @@ _LAYER = rl.gemm(64, 16384, 4096, "bf16")
 _TILES = rl.tile_count(2560, 2560, 128)
 # into the SMs; C goes the other way
 _CROSSED = rl.tiled_gemm(2048, 2048, 2048, 64, "bf16").bytes_moved - 2 * 2048**2
-_REPEATS = np.array([27.6, 27.4, 27.7, 27.5, 95.0, 27.6, 27.9]) * 1e-6
 
 
-_LATENCY = 2.62e-6
-_SMALL = rl.bound(rl.gemm(512, 512, 512, "bf16"), _H200, "bf16")
-_FP8_BYTES = 0.8053e9  # counted into the SMs
+def _at_its_clock(seconds, peak, worth=2):
+    """Percent of a peak that the 12288-cube in so many seconds is."""
+    return 100 * worth / 2 * rl.gemm(12288, 12288, 12288, "bf16").flops / seconds / peak
 
 
-_AT_ITS_CLOCK = rl.peak_flops(132, 2048, 1.46e9)
-
-
-def _at_its_clock(worth=2, peak=_AT_ITS_CLOCK):
-    """Percent of a peak, that at 1.46 GHz, that the 12288-cube in 5.452 ms is."""
-    return 100 * worth / 2 * rl.gemm(12288, 12288, 12288, "bf16").flops / 5.452e-3 / peak
-
-
-def _floor(of_the_peak=False):
+def _floor(limit, latency, of_the_peak=False):
     """Percent of attainable at best where a latency comes on top of the roof's time."""
-    reached = _SMALL.compute_time if of_the_peak else _SMALL.time
-    return 100 * reached / (_SMALL.time + _LATENCY)
+    reached = limit.compute_time if of_the_peak else limit.time
+    return 100 * reached / (limit.time + latency)
 
 
 def _panel_traffic(m, n, k, element_bytes, tile):
@@ -50,12 +41,12 @@ def _apart(counted, moved):
     return abs(math.log(moved / counted))
 
 
-def _stranger():
+def _stranger(counted):
     """The side, in steps of 8, that fits the counted bytes beside a side of 128."""
     return float(
         min(
             range(8, 1024, 8),
-            key=lambda side: _apart(_FP8_BYTES, _panel_traffic(4096, 4096, 4096, 1, (128, side))),
+            key=lambda side: _apart(counted, _panel_traffic(4096, 4096, 4096, 1, (128, side))),
         )
     )
 
@@ -132,6 +123,113 @@ def _plateau(text, precision, share, kept=True, middle=np.median):
     return float(min(begins, default=math.nan))
 
 
+def _repeats_asked(repeats=(27.6, 27.4, 27.7, 27.5, 95.0, 27.6, 27.9)):
+    flops, seconds = rl.gemm(2048, 2048, 2048).flops, 1e-6 * np.array(repeats)
+    *first, last = map(str, repeats)
+    return NumberQuestion(
+        "measured.x-repeats",
+        f"Seven repeats of a 2048 x 2048 x 2048 product in bf16 take {', '.join(first)} and "
+        f"{last} µs. What is its rate?",
+        unit="TFLOP/s",
+        reference=lambda: flops / np.median(seconds),
+        tolerance=0.005,
+        slips=[
+            ("mac-is-flop", lambda: flops / 2 / np.median(seconds)),
+            ("mean-for-median", lambda: flops / np.mean(seconds)),
+        ],
+        hint=(
+            "one of the seven met something else on its way; the mean would hear of it, the "
+            "median does not."
+        ),
+    )
+
+
+def _at_its_clock_asked(microseconds=5452, megahertz=1460):
+    seconds, peak = 1e-6 * microseconds, rl.peak_flops(132, 2048, 1e6 * megahertz)
+    return NumberQuestion(
+        "measured.x-at-its-clock",
+        f"A product of 12288 x 12288 x 12288 in bf16 takes {microseconds / 1000} ms while the "
+        f"clock stands at {megahertz / 1000} GHz. What share of the peak at that clock is that?",
+        unit="%",
+        reference=lambda: _at_its_clock(seconds, peak),
+        tolerance=0.005,
+        slips=[
+            ("mac-is-flop", lambda: _at_its_clock(seconds, peak, worth=1)),
+            ("ran-slower", lambda: _at_its_clock(seconds, _H200.peak("bf16"))),
+        ],
+        hint="132 x 4096 FLOP a cycle, times the cycles a second that there were.",
+    )
+
+
+def _floor_asked(n=512, nanoseconds=2620):
+    limit, latency = rl.bound(rl.gemm(n, n, n, "bf16"), _H200, "bf16"), 1e-9 * nanoseconds
+    return NumberQuestion(
+        "measured.x-floor",
+        f"Every kernel takes {nanoseconds / 1000} µs on top of the roof's time. What share of "
+        f"attainable can a {n} x {n} x {n} product in bf16 reach at best?",
+        unit="%",
+        reference=lambda: _floor(limit, latency),
+        slips=[
+            ("peak-for-roof", lambda: _floor(limit, latency, of_the_peak=True)),
+            ("left-for-saved", lambda: 100 - _floor(limit, latency)),
+            ("other-whole", lambda: 100 * limit.time / latency),
+        ],
+        hint=(
+            f"the roof's time is the longer of two; divide it by itself and {nanoseconds / 1000} "
+            "µs."
+        ),
+    )
+
+
+def _stranger_asked(megabytes=805.3):
+    counted = 1e6 * megabytes  # into the SMs
+    return NumberQuestion(
+        "measured.x-stranger",
+        f"A library's fp8 product of 4096 x 4096 x 4096 draws {megabytes / 1000:.4f} GB of A and "
+        "B from L2 into the SMs. One side of its tile is 128. What is the other?",
+        reference=lambda: _stranger(counted),
+        tolerance=0.005,
+        slips=[
+            ("square-for-rectangle", lambda: 2 * 4096**3 / counted),
+            ("one-of-several", lambda: 4096**3 / counted),
+        ],
+        hint="1 byte a number: 4096³ (1/128 + 1/b) byte.",
+    )
+
+
+def _repeats_drawn(rng):
+    """Six repeats within a microsecond, and one that met something else."""
+    middle = rng.randint(200, 700)
+    tenths = [middle + rng.randint(-5, 5) for _ in range(6)]
+    tenths.insert(rng.randrange(6), middle * rng.randint(3, 5))
+    return {"repeats": tuple(one / 10 for one in tenths)}
+
+
+def _floor_drawn(rng):
+    """Where neither the time nor the latency is all of it, and the memory is the roof."""
+    return {"n": 16 * rng.randint(20, 38), "nanoseconds": 20 * rng.randint(100, 300)}
+
+
+def _stranger_drawn(rng):
+    """The bytes of a tile whose other side is no 128."""
+    side = rng.choice([side for side in range(40, 320, 8) if abs(side - 128) > 16])
+    return {"megabytes": round(_panel_traffic(4096, 4096, 4096, 1, (128, side)) / 1e6, 1)}
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(_repeats_asked, lambda rng: _repeats_drawn(rng)),
+    Varied(
+        _at_its_clock_asked,
+        lambda rng: {
+            "microseconds": 4 * rng.randint(1275, 1500),
+            "megahertz": 10 * rng.randint(138, 165),
+        },
+    ),
+    Varied(_floor_asked, lambda rng: _floor_drawn(rng)),
+    Varied(_stranger_asked, lambda rng: _stranger_drawn(rng)),
+)
+
 QUESTIONS = [
     NumberQuestion(
         "measured.clock",
@@ -202,60 +300,10 @@ QUESTIONS = [
         ],
         hint="Where are the 20 MB after the first pass?",
     ),
-    NumberQuestion(
-        "measured.x-repeats",
-        "Seven repeats of a 2048 x 2048 x 2048 product in bf16 take 27.6, 27.4, 27.7, 27.5, 95.0, "
-        "27.6 and 27.9 µs. What is its rate?",
-        unit="TFLOP/s",
-        reference=lambda: rl.gemm(2048, 2048, 2048).flops / np.median(_REPEATS),
-        tolerance=0.005,
-        slips=[
-            ("mac-is-flop", lambda: rl.gemm(2048, 2048, 2048).flops / 2 / np.median(_REPEATS)),
-            ("mean-for-median", lambda: rl.gemm(2048, 2048, 2048).flops / np.mean(_REPEATS)),
-        ],
-        hint=(
-            "one of the seven met something else on its way; the mean would hear of it, the "
-            "median does not."
-        ),
-    ),
-    NumberQuestion(
-        "measured.x-at-its-clock",
-        "A product of 12288 x 12288 x 12288 in bf16 takes 5.452 ms while the clock stands at 1.46 "
-        "GHz. What share of the peak at that clock is that?",
-        unit="%",
-        reference=_at_its_clock,
-        tolerance=0.005,
-        slips=[
-            ("mac-is-flop", lambda: _at_its_clock(1)),
-            ("ran-slower", lambda: _at_its_clock(peak=_H200.peak("bf16"))),
-        ],
-        hint="132 x 4096 FLOP a cycle, times the cycles a second that there were.",
-    ),
-    NumberQuestion(
-        "measured.x-floor",
-        "Every kernel takes 2.62 µs on top of the roof's time. What share of attainable can a 512 "
-        "x 512 x 512 product in bf16 reach at best?",
-        unit="%",
-        reference=_floor,
-        slips=[
-            ("peak-for-roof", lambda: _floor(of_the_peak=True)),
-            ("left-for-saved", lambda: 100 - _floor()),
-            ("other-whole", lambda: 100 * _SMALL.time / _LATENCY),
-        ],
-        hint="the roof's time is the longer of two; divide it by itself and 2.62 µs.",
-    ),
-    NumberQuestion(
-        "measured.x-stranger",
-        "A library's fp8 product of 4096 x 4096 x 4096 draws 0.8053 GB of A and B from L2 into "
-        "the SMs. One side of its tile is 128. What is the other?",
-        reference=_stranger,
-        tolerance=0.005,
-        slips=[
-            ("square-for-rectangle", lambda: 2 * 4096**3 / _FP8_BYTES),
-            ("one-of-several", lambda: 4096**3 / _FP8_BYTES),
-        ],
-        hint="1 byte a number: 4096³ (1/128 + 1/b) byte.",
-    ),
+    _repeats_asked(),
+    _at_its_clock_asked(),
+    _floor_asked(),
+    _stranger_asked(),
     ChoiceQuestion(
         "measured.x-shortest",
         "In the record h200_a1 the lesson's layer in bf16 with 256 rows reaches 60 % of "

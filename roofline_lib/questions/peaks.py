@@ -4,7 +4,7 @@ import math
 import re
 
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied
 
 _V100, _A100, _H100, _L4, _4090 = (
     rl.machine(name) for name in ("V100 SXM2", "A100 80GB SXM", "H100 SXM", "L4", "RTX 4090")
@@ -20,25 +20,25 @@ def _ruled_out():
     return {(64, 128, 256): "nothing", (128, 256): "not 64", (256,): "256"}[tuple(possible)]
 
 
-def _tensor(flops_per_lane=2):
-    """A V100's tensor cores as 8 x 64 lanes an SM."""
-    return rl.peak_flops(_V100.units, 8 * rl.gemm(4, 4, 4).flops / 2, 1.53e9, flops_per_lane)
+def _tensor(units, clock, flops_per_lane=2):
+    """A V100's kind of tensor cores as 8 x 64 lanes an SM."""
+    return rl.peak_flops(units, 8 * rl.gemm(4, 4, 4).flops / 2, clock, flops_per_lane)
 
 
-def _macs(worth=2, sparse=1):
-    """Percent of an A100's bf16 peak that 130e12 multiply-adds a second are."""
-    return 100 * worth * 130e12 / (sparse * _A100.peak("bf16"))
+def _macs(rate, worth=2, sparse=1):
+    """Percent of an A100's bf16 peak that so many multiply-adds a second are."""
+    return 100 * worth * rate / (sparse * _A100.peak("bf16"))
 
 
-def _copied(passes=2):
-    """Percent of an L4's counted bandwidth that a copy of 6 GB in 48 ms is."""
+def _copied(seconds, passes=2):
+    """Percent of an L4's counted bandwidth that a copy of 6 GB is."""
     (memory,) = (level for level in _L4.details["memory"] if level["level"] == "DRAM")
-    return 100 * passes * 6e9 / 48e-3 / rl.memory_bandwidth(memory["clock"], memory["bus_bits"])
+    return 100 * passes * 6e9 / seconds / rl.memory_bandwidth(memory["clock"], memory["bus_bits"])
 
 
-def _boosted(clock, flops_per_lane=2):
-    """Percent of the fp64 peak of 32 cores with two 256-bit units that 1410 GFLOP/s are."""
-    return 100 * 1410e9 / rl.peak_flops(_EPYC.units, 2 * 256 // 64, clock, flops_per_lane)
+def _boosted(rate, clock, flops_per_lane=2):
+    """Percent of the fp64 peak of 32 cores with two 256-bit units that a rate is."""
+    return 100 * rate / rl.peak_flops(_EPYC.units, 2 * 256 // 64, clock, flops_per_lane)
 
 
 def _explained():
@@ -121,6 +121,87 @@ def _chains_in_fractions(latency, registers, base, per_chain, most_warps):
     return math.inf
 
 
+def _tensor_asked(units=None, megahertz=1530):
+    of = "a V100's 80" if units is None else f"a chip's {units}"
+    units, clock = units or _V100.units, 1e6 * megahertz
+    return NumberQuestion(
+        "peaks.x-tensor",
+        f"Each of {of} SMs has 8 tensor cores, and each of those multiplies two 4 x 4 fp16 "
+        f"matrices in every cycle, at {megahertz / 1000} GHz. What is the peak?",
+        unit="TFLOP/s",
+        reference=lambda: _tensor(units, clock),
+        tolerance=0.005,
+        slips=[
+            ("mac-is-flop", lambda: _tensor(units, clock, 1)),
+            ("one-of-several", lambda: _tensor(units, clock) / 8),
+        ],
+        hint="4 x 4 results of 4 multiply-adds, 2 FLOP each.",
+    )
+
+
+def _macs_asked(rate=130):
+    return NumberQuestion(
+        "peaks.x-macs",
+        f"A dense bf16 product runs at {rate} T multiply-adds a second on an A100 80GB SXM. Its "
+        "sheet prints 624 TFLOP/s with 2:4 sparsity. What share of the peak is that?",
+        unit="%",
+        reference=lambda: _macs(1e12 * rate),
+        slips=[
+            ("mac-is-flop", lambda: _macs(1e12 * rate, worth=1)),
+            ("sparse-peak", lambda: _macs(1e12 * rate, sparse=2)),
+            ("mac-is-flop", lambda: _macs(1e12 * rate, worth=1, sparse=2)),
+            ("sparse-peak", lambda: _macs(1e12 * rate, worth=1, sparse=2)),
+        ],
+        hint="FLOP on both sides, and no zeros on either: two corrections.",
+    )
+
+
+def _copy_asked(milliseconds=48):
+    return NumberQuestion(
+        "peaks.x-copy",
+        "An L4 has 192 memory wires and a memory clock of 6250 MHz, two transfers a cycle. "
+        f"Copying an array of 6 GB takes {milliseconds} ms. What share of the counted bandwidth "
+        "is that?",
+        unit="%",
+        reference=lambda: _copied(milliseconds / 1000),
+        slips=[
+            ("forgot-c", lambda: _copied(milliseconds / 1000, passes=1)),
+            ("bits-for-bytes", lambda: _copied(milliseconds / 1000) / 8),
+        ],
+        hint="a copy reads its array and writes it.",
+    )
+
+
+def _boost_asked(rate=1410, megahertz=2900):
+    return NumberQuestion(
+        "peaks.x-boost",
+        "An EPYC 7452 has 32 cores, two FMA units on 256 bits each, and a nominal clock of 2.35 "
+        f"GHz. A product in fp64 runs at {rate} GFLOP/s; the clock was logged at "
+        f"{megahertz / 1000:.2f} GHz. What share of the peak at that clock is that?",
+        unit="%",
+        reference=lambda: _boosted(1e9 * rate, 1e6 * megahertz),
+        slips=[
+            ("ran-faster", lambda: _boosted(1e9 * rate, _EPYC.details["clock"])),
+            ("mac-is-flop", lambda: _boosted(1e9 * rate, 1e6 * megahertz, 1)),
+        ],
+        hint="cores x units x numbers in a vector x 2 x the clock that it ran at.",
+    )
+
+
+# with other numbers for each student
+VARIED = (
+    Varied(
+        _tensor_asked,
+        lambda rng: {"units": rng.randint(20, 120), "megahertz": 10 * rng.randint(110, 190)},
+    ),
+    Varied(_macs_asked, lambda rng: {"rate": rng.randint(70, 150)}),
+    Varied(_copy_asked, lambda rng: {"milliseconds": rng.randint(42, 95)}),
+    Varied(
+        _boost_asked,
+        lambda rng: {"rate": 10 * rng.randint(100, 130), "megahertz": 10 * rng.randint(256, 330)},
+    ),
+)
+
 QUESTIONS = [
     NumberQuestion(
         "peaks.clock",
@@ -174,58 +255,10 @@ QUESTIONS = [
             "lies above it can."
         ),
     ),
-    NumberQuestion(
-        "peaks.x-tensor",
-        "Each of a V100's 80 SMs has 8 tensor cores, and each of those multiplies two 4 x 4 fp16 "
-        "matrices in every cycle, at 1.53 GHz. What is the peak?",
-        unit="TFLOP/s",
-        reference=_tensor,
-        tolerance=0.005,
-        slips=[
-            ("mac-is-flop", lambda: _tensor(1)),
-            ("one-of-several", lambda: _tensor() / 8),
-        ],
-        hint="4 x 4 results of 4 multiply-adds, 2 FLOP each.",
-    ),
-    NumberQuestion(
-        "peaks.x-macs",
-        "A dense bf16 product runs at 130 T multiply-adds a second on an A100 80GB SXM. Its sheet "
-        "prints 624 TFLOP/s with 2:4 sparsity. What share of the peak is that?",
-        unit="%",
-        reference=_macs,
-        slips=[
-            ("mac-is-flop", lambda: _macs(worth=1)),
-            ("sparse-peak", lambda: _macs(sparse=2)),
-            ("mac-is-flop", lambda: _macs(worth=1, sparse=2)),
-            ("sparse-peak", lambda: _macs(worth=1, sparse=2)),
-        ],
-        hint="FLOP on both sides, and no zeros on either: two corrections.",
-    ),
-    NumberQuestion(
-        "peaks.x-copy",
-        "An L4 has 192 memory wires and a memory clock of 6250 MHz, two transfers a cycle. "
-        "Copying an array of 6 GB takes 48 ms. What share of the counted bandwidth is that?",
-        unit="%",
-        reference=_copied,
-        slips=[
-            ("forgot-c", lambda: _copied(passes=1)),
-            ("bits-for-bytes", lambda: _copied() / 8),
-        ],
-        hint="a copy reads its array and writes it.",
-    ),
-    NumberQuestion(
-        "peaks.x-boost",
-        "An EPYC 7452 has 32 cores, two FMA units on 256 bits each, and a nominal clock of 2.35 "
-        "GHz. A product in fp64 runs at 1410 GFLOP/s; the clock was logged at 2.90 GHz. What "
-        "share of the peak at that clock is that?",
-        unit="%",
-        reference=lambda: _boosted(2.9e9),
-        slips=[
-            ("ran-faster", lambda: _boosted(_EPYC.details["clock"])),
-            ("mac-is-flop", lambda: _boosted(2.9e9, 1)),
-        ],
-        hint="cores x units x numbers in a vector x 2 x the clock that it ran at.",
-    ),
+    _tensor_asked(),
+    _macs_asked(),
+    _copy_asked(),
+    _boost_asked(),
     ChoiceQuestion(
         "peaks.x-explained",
         "An RTX 4090 (128 SMs of 128 lanes, nominal 2.52 GHz and 82.6 TFLOP/s) is measured at "
