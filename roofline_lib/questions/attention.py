@@ -138,6 +138,42 @@ def _kept_asked(tokens=131072, window=4096):
     )
 
 
+def _trips_asked(tokens=8192, queries=128):
+    return NumberQuestion(
+        "attention.x-trips",
+        f"Attention in one kernel over {tokens} tokens, one head of 128, bf16, no mask. Keys and "
+        f"values make one trip for every {queries} queries. How many MB are moved?",
+        unit="MB",
+        tolerance=0.005,
+        reference=lambda: _tiles(tokens, 128, queries, "bf16", causal=False),
+        slips=[
+            ("wrong-width", lambda: _tiles(tokens, 128, queries, "fp32", causal=False)),
+            ("elements-not-bytes", lambda: _tiles(tokens, 128, queries, "int8", causal=False)),
+        ],
+        hint=(
+            f"queries and results once, keys and values {tokens // queries} times; each of the "
+            f"four is {256e-6 * tokens:.1f} MB."
+        ),
+    )
+
+
+def _chunk_asked(cached=24, new=8):
+    whole = cached + new
+    return NumberQuestion(
+        "attention.x-chunk",
+        f"{cached} tokens are in the cache, {new} new ones come as a chunk. Under the causal "
+        f"mask, what share of the {new} x {whole} scores is work?",
+        unit="%",
+        reference=lambda: _chunk(new, whole),
+        tolerance=0.005,
+        slips=[
+            ("half-is-the-limit", lambda: 50.0),
+            ("forgot-self", lambda: _chunk(new, whole) - 100 / whole),
+        ],
+        hint=f"{cached + 1} + {cached + 2} + ... + {whole} of {new * whole}.",
+    )
+
+
 # with other numbers for each student
 VARIED = (
     Varied(
@@ -147,6 +183,11 @@ VARIED = (
             "window": rng.choice([1024, 2048, 4096, 8192]),
         },
     ),
+    Varied(
+        _trips_asked,
+        lambda rng: {"tokens": 1024 * rng.randint(3, 9), "queries": rng.choice([64, 128, 256])},
+    ),
+    Varied(_chunk_asked, lambda rng: {"cached": rng.randint(8, 50), "new": rng.randint(8, 60)}),
 )
 
 QUESTIONS = [
@@ -202,32 +243,8 @@ QUESTIONS = [
         ],
         hint="1 + 2 + ... + 4096, then 4096 for each later token, of 1 + 2 + ... + 32,768.",
     ),
-    NumberQuestion(
-        "attention.x-trips",
-        "Attention in one kernel over 8192 tokens, one head of 128, bf16, no mask. Keys and "
-        "values make one trip for every 128 queries. How many MB are moved?",
-        unit="MB",
-        tolerance=0.005,
-        reference=lambda: _tiles(8192, 128, 128, "bf16", causal=False),
-        slips=[
-            ("wrong-width", lambda: _tiles(8192, 128, 128, "fp32", causal=False)),
-            ("elements-not-bytes", lambda: _tiles(8192, 128, 128, "int8", causal=False)),
-        ],
-        hint="queries and results once, keys and values 64 times; each of the four is 2.1 MB.",
-    ),
-    NumberQuestion(
-        "attention.x-chunk",
-        "24 tokens are in the cache, 8 new ones come as a chunk. Under the causal mask, what "
-        "share of the 8 x 32 scores is work?",
-        unit="%",
-        reference=lambda: _chunk(8, 32),
-        tolerance=0.005,
-        slips=[
-            ("half-is-the-limit", lambda: 50.0),
-            ("forgot-self", lambda: _chunk(8, 32) - 100 * 8 / (8 * 32)),
-        ],
-        hint="25 + 26 + ... + 32 of 256.",
-    ),
+    _trips_asked(),
+    _chunk_asked(),
     ChoiceQuestion(
         "attention.x-raises",
         "Decode attention in bf16, 8 query heads on one KV head, 8192 tokens of context. Which "

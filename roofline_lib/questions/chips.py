@@ -45,15 +45,14 @@ def _what_helps():
 _COUNTED = {4: "Four", 8: "Eight", 16: "Sixteen"}
 
 
-def _share(bandwidth=_NVLINK.bandwidth):
-    """Percent of a link's bandwidth that an all-reduce of 8 GB on two ranks in 24 ms uses."""
-    return 100 * bus_bandwidth("all_reduce", 8e9, 2, 24e-3) / bandwidth
+def _share(size, seconds, bandwidth=_NVLINK.bandwidth):
+    """Percent of a link's bandwidth that an all-reduce on two ranks uses."""
+    return 100 * bus_bandwidth("all_reduce", size, 2, seconds) / bandwidth
 
 
-def _gradients():
-    """Seconds of the all-reduce of llama-3-8b's gradients on 8 cards, waits left out."""
-    held = rl.transformer("llama-3-8b").parameters * rl.bytes_per_element("bf16")
-    return rl.all_reduce(held, 8, _NVLINK).time
+def _gradients(parameters, cards):
+    """Seconds of the all-reduce of the gradients, in bf16, waits left out."""
+    return rl.all_reduce(parameters * rl.bytes_per_element("bf16"), cards, _NVLINK).time
 
 
 def _ring_wait(ranks, wait):
@@ -125,6 +124,84 @@ def _bus(gibibytes=4, cards=8, milliseconds=18):
     )
 
 
+def _share_asked(gigabytes=8, milliseconds=24):
+    size, seconds = 1e9 * gigabytes, 1e-3 * milliseconds
+    return NumberQuestion(
+        "chips.x-share",
+        f"Two H200, whose data sheet prints 900 GB/s of NVLink, all-reduce {gigabytes} GB in "
+        f"{milliseconds} ms. What share of the link's bandwidth, one way, do they use?",
+        unit="%",
+        reference=lambda: _share(size, seconds),
+        tolerance=0.005,
+        slips=[
+            ("both-ways", lambda: _share(size, seconds, 2 * _NVLINK.bandwidth)),
+            ("line-rate", lambda: _share(size, seconds, _NVLINK.line_rate)),
+        ],
+        hint="two ranks send 2 x 1/2 of the array each; 450 GB/s go one way.",
+    )
+
+
+def _gradients_asked(billions=None, cards=8):
+    model, parameters = "Llama-3-8B (8.03e9 parameters)", rl.transformer("llama-3-8b").parameters
+    if billions is not None:
+        model, parameters = f"A model of {billions}e9 parameters", 1e9 * billions
+    return NumberQuestion(
+        "chips.x-gradients",
+        f"{model} trains by data parallelism on {cards} H200, 450 GB/s one way "
+        "each. How long do the gradients' bytes, in bf16, take in a step?",
+        unit="ms",
+        reference=lambda: _gradients(parameters, cards),
+        tolerance=0.005,
+        slips=[
+            ("own-shard", lambda: _gradients(parameters, cards) * cards / (cards - 1)),
+            ("half-of-all-reduce", lambda: _gradients(parameters, cards) / 2),
+        ],
+        hint=f"2 bytes a parameter, and 2 x {cards - 1}/{cards} of them from each card.",
+    )
+
+
+def _ring_asked(chips=64, wait=1):
+    return NumberQuestion(
+        "chips.x-ring",
+        f"{chips} chips stand in a ring, and each message to the right neighbour waits {wait} us. "
+        "How long do the messages of an all-reduce wait, one after the other?",
+        unit="us",
+        reference=lambda: _ring_wait(chips, 1e-6 * wait),
+        tolerance=0.005,
+        slips=[
+            ("half-of-all-reduce", lambda: _ring_wait(chips, 1e-6 * wait) / 2),
+            (
+                "ring-not-switch",
+                lambda: rl.all_reduce(0, chips, rl.Link(1e9, 1e-6 * wait)).latency_time,
+            ),
+        ],
+        hint=f"a scatter takes {chips - 1} steps, and a gather as many.",
+    )
+
+
+def _layer_asked(wait=20):
+    return NumberQuestion(
+        "chips.x-layer",
+        f"An all-reduce between two H200 (memory of 4.8 TB/s, link of 450 GB/s) waits {wait} us. "
+        "Of how many bytes must a layer be at least for the second card to make decode faster?",
+        unit="MB",
+        reference=lambda: rl.least_layer_bytes(1e-6 * wait, _CARD.bandwidth()),
+        tolerance=0.005,
+        slips=[
+            ("once-a-layer", lambda: rl.least_layer_bytes(0.5e-6 * wait, _CARD.bandwidth())),
+            ("which-memory", lambda: rl.least_layer_bytes(1e-6 * wait, _NVLINK.bandwidth)),
+        ],
+        hint="half of the layer's bytes are saved; two waits are paid.",
+    )
+
+
+def _share_drawn(rng):
+    """From 40 to 90 percent of the link."""
+    gigabytes = rng.randint(3, 20)
+    least = gigabytes * 1e12 / _NVLINK.bandwidth
+    return {"gigabytes": gigabytes, "milliseconds": round(least / rng.uniform(0.4, 0.9))}
+
+
 # with other numbers for each student
 VARIED = (
     Varied(
@@ -135,6 +212,13 @@ VARIED = (
             "milliseconds": rng.randint(15, 60),
         },
     ),
+    Varied(_share_asked, lambda rng: _share_drawn(rng)),
+    Varied(
+        _gradients_asked,
+        lambda rng: {"billions": rng.randint(10, 90) / 10, "cards": rng.choice([4, 8])},
+    ),
+    Varied(_ring_asked, lambda rng: {"chips": 4 * rng.randint(4, 64), "wait": rng.randint(1, 9)}),
+    Varied(_layer_asked, lambda rng: {"wait": rng.randint(5, 60)}),
 )
 
 QUESTIONS = [
@@ -198,59 +282,11 @@ QUESTIONS = [
         ],
         hint="1.58 ms of bytes, 64 waits, and a microsecond on the wires.",
     ),
-    NumberQuestion(
-        "chips.x-share",
-        "Two H200, whose data sheet prints 900 GB/s of NVLink, all-reduce 8 GB in 24 ms. What "
-        "share of the link's bandwidth, one way, do they use?",
-        unit="%",
-        reference=_share,
-        tolerance=0.005,
-        slips=[
-            ("both-ways", lambda: _share(2 * _NVLINK.bandwidth)),
-            ("line-rate", lambda: _share(_NVLINK.line_rate)),
-        ],
-        hint="two ranks send 2 x 1/2 of the array each; 450 GB/s go one way.",
-    ),
+    _share_asked(),
     _bus(),
-    NumberQuestion(
-        "chips.x-gradients",
-        "Llama-3-8B (8.03e9 parameters) trains by data parallelism on 8 H200, 450 GB/s one way "
-        "each. How long do the gradients' bytes, in bf16, take in a step?",
-        unit="ms",
-        reference=_gradients,
-        tolerance=0.005,
-        slips=[
-            ("own-shard", lambda: _gradients() * 8 / 7),
-            ("half-of-all-reduce", lambda: _gradients() / 2),
-        ],
-        hint="2 bytes a parameter, and 2 x 7/8 of them from each card.",
-    ),
-    NumberQuestion(
-        "chips.x-ring",
-        "64 chips stand in a ring, and each message to the right neighbour waits 1 us. How long do "
-        "the messages of an all-reduce wait, one after the other?",
-        unit="us",
-        reference=lambda: _ring_wait(64, 1e-6),
-        tolerance=0.005,
-        slips=[
-            ("half-of-all-reduce", lambda: _ring_wait(64, 1e-6) / 2),
-            ("ring-not-switch", lambda: rl.all_reduce(0, 64, rl.Link(1e9, 1e-6)).latency_time),
-        ],
-        hint="a scatter takes 63 steps, and a gather as many.",
-    ),
-    NumberQuestion(
-        "chips.x-layer",
-        "An all-reduce between two H200 (memory of 4.8 TB/s, link of 450 GB/s) waits 20 us. Of how "
-        "many bytes must a layer be at least for the second card to make decode faster?",
-        unit="MB",
-        reference=lambda: rl.least_layer_bytes(20e-6, _CARD.bandwidth()),
-        tolerance=0.005,
-        slips=[
-            ("once-a-layer", lambda: rl.least_layer_bytes(10e-6, _CARD.bandwidth())),
-            ("which-memory", lambda: rl.least_layer_bytes(20e-6, _NVLINK.bandwidth)),
-        ],
-        hint="half of the layer's bytes are saved; two waits are paid.",
-    ),
+    _gradients_asked(),
+    _ring_asked(),
+    _layer_asked(),
     FunctionQuestion(
         "chips.x-bytes-sent",
         "A function: bytes that each rank sends in a collective.",

@@ -6,7 +6,7 @@ import re
 from itertools import product
 
 import roofline_lib as rl
-from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, within
+from roofline_lib.checks import ChoiceQuestion, FunctionQuestion, NumberQuestion, Varied, within
 from roofline_lib.quantities import parse_quantity
 
 _A100, _H100, _PCIE, _L4, _MI355X = (
@@ -116,6 +116,28 @@ def _fewest_slips(published, recomputed, factors):
     return math.inf
 
 
+def _pcie_asked(shown=38):
+    return NumberQuestion(
+        "lies.x-pcie",
+        f"A program takes every H100 for the SXM module. On H100 PCIe cards it shows {shown} % "
+        "utilisation in bf16. What is it really?",
+        unit="%",
+        reference=lambda: shown * _H100.peak("bf16") / _PCIE.peak("bf16"),
+        tolerance=0.005,
+        slips=[
+            ("wrong-chip", lambda: shown * _PCIE.peak("bf16") / _H100.peak("bf16")),
+            ("sparse-peak", lambda: shown * _H100.peak("bf16") / _PCIE.peak("bf16") / 2),
+        ],
+        hint=(
+            "which peak did it divide by, which should it have been, and so is the share larger "
+            "or smaller?"
+        ),
+    )
+
+
+# with other numbers for each student
+VARIED = (Varied(_pcie_asked, lambda rng: {"shown": rng.randint(15, 60)}),)
+
 QUESTIONS = [
     ChoiceQuestion(
         "lies.activation",
@@ -187,22 +209,7 @@ QUESTIONS = [
         tolerance=0.004,
         hint="one MiB is 1024 x 1024 byte.",
     ),
-    NumberQuestion(
-        "lies.x-pcie",
-        "A program takes every H100 for the SXM module. On H100 PCIe cards it shows 38 % "
-        "utilisation in bf16. What is it really?",
-        unit="%",
-        reference=lambda: 38 * _H100.peak("bf16") / _PCIE.peak("bf16"),
-        tolerance=0.005,
-        slips=[
-            ("wrong-chip", lambda: 38 * _PCIE.peak("bf16") / _H100.peak("bf16")),
-            ("sparse-peak", lambda: 38 * _H100.peak("bf16") / _PCIE.peak("bf16") / 2),
-        ],
-        hint=(
-            "which peak did it divide by, which should it have been, and so is the share larger "
-            "or smaller?"
-        ),
-    ),
+    _pcie_asked(),
     NumberQuestion(
         "lies.x-early",
         "A text writes 4e3 for n = 4096 and then computes 2n³ FLOP. By how many percent is that "

@@ -48,19 +48,18 @@ def _pace():
     return "the arithmetic" if longest.bound_by == "compute" else "the memory"
 
 
-def _prefix(computed=0.25, worth=2):
-    """Seconds of the products with weights for a prompt of 4,096 tokens."""
-    return worth * rl.transformer("llama-3-8b").parameters * 4096 * computed / 682e12
+def _prefix(tokens, worth=2):
+    """Seconds of the products with weights for so many tokens of a prompt."""
+    return worth * rl.transformer("llama-3-8b").parameters * tokens / 682e12
 
 
 def _in_flight(rate, gaps, ttft=0.4):
     return rl.requests_in_flight(rate, ttft + gaps * 0.020)
 
 
-def _unused(tokens=None):
-    """Bytes of 1,000 sequences' last pages that hold nothing."""
-    token = rl.transformer("llama-3-8b").kv_bytes_per_token("bf16")
-    return 1000 * token * (rl.page_waste(16) if tokens is None else tokens)
+def _unused(users, tokens):
+    """Bytes of so many users' last pages that hold nothing, `tokens` in each."""
+    return users * tokens * rl.transformer("llama-3-8b").kv_bytes_per_token("bf16")
 
 
 def _parameters(layers, d_model, heads, kv_heads, head_dim, d_ff, vocab, tied):
@@ -130,10 +129,74 @@ def _in_flight_asked(rate=5, gaps=200):
     )
 
 
+def _unused_asked(users=1000, page=16):
+    return NumberQuestion(
+        "models.x-unused",
+        f"{users:,} users' caches lie in pages of {page} tokens, at 131,072 byte a token. How "
+        "much of that room stands empty in their last pages, on average over all lengths?",
+        unit="MB",
+        reference=lambda: _unused(users, rl.page_waste(page)),
+        slips=[
+            ("whole-page", lambda: _unused(users, page)),
+            ("half-a-page", lambda: _unused(users, page / 2)),
+        ],
+        hint=f"the last page holds 1 to {page} tokens, so {page - 1} to 0 are missing.",
+    )
+
+
+def _prefix_asked(tokens=4096, quarters=3):
+    left = tokens * (4 - quarters) // 4
+    share = {1: "one quarter lies", 3: "three quarters lie"}[quarters]
+    return NumberQuestion(
+        "models.x-prefix",
+        f"Of a prompt of {tokens:,} tokens {share} in the prefix cache. How long do the "
+        "products with Llama-3-8B's weights take for it, at least, on the lesson's card? It keeps "
+        "up 682 TFLOP/s; count 2 FLOP for each of 8.03e9 parameters and token.",
+        unit="ms",
+        reference=lambda: _prefix(left),
+        slips=[
+            ("hits-for-misses", lambda: _prefix(tokens - left)),
+            ("forgot-hits", lambda: _prefix(tokens)),
+            ("mac-is-flop", lambda: _prefix(left, worth=1)),
+        ],
+        hint=f"{left:,} tokens are left to compute.",
+    )
+
+
+def _speculation_asked(guesses=3, holds=0.7):
+    return NumberQuestion(
+        "models.x-speculation",
+        f"A small model guesses {guesses} tokens, and each guess holds with probability {holds}. "
+        "How many tokens does a step of the large model yield on average?",
+        reference=lambda: rl.expected_tokens(holds, guesses),
+        counts="tokens",
+        slips=[
+            ("guesses-in-a-row", lambda: 1 + guesses * holds),
+            ("all-guesses-hold", lambda: guesses + 1.0),
+        ],
+        hint=(
+            f"its own token always; the first guess in {holds} of the steps, the second in "
+            f"{holds} x {holds}."
+        ),
+    )
+
+
 # with other numbers for each student
 VARIED = (
     Varied(
         _in_flight_asked, lambda rng: {"rate": rng.randint(3, 12), "gaps": 10 * rng.randint(10, 60)}
+    ),
+    Varied(
+        _unused_asked,
+        lambda rng: {"users": 50 * rng.randint(4, 60), "page": rng.choice([8, 16, 32])},
+    ),
+    Varied(
+        _prefix_asked,
+        lambda rng: {"tokens": 256 * rng.randint(8, 64), "quarters": rng.choice([1, 3])},
+    ),
+    Varied(
+        _speculation_asked,
+        lambda rng: {"guesses": rng.randint(2, 7), "holds": rng.randint(50, 88) / 100},
     ),
 )
 
@@ -204,45 +267,10 @@ QUESTIONS = [
         ],
         hint="48 tokens every 12 ms; an hour has 3600 s and costs 5.40 dollars.",
     ),
-    NumberQuestion(
-        "models.x-unused",
-        "1,000 users' caches lie in pages of 16 tokens, at 131,072 byte a token. How much of "
-        "that room stands empty in their last pages, on average over all lengths?",
-        unit="MB",
-        reference=_unused,
-        slips=[
-            ("whole-page", lambda: _unused(16)),
-            ("half-a-page", lambda: _unused(8)),
-        ],
-        hint="the last page holds 1 to 16 tokens, so 15 to 0 are missing.",
-    ),
+    _unused_asked(),
     _in_flight_asked(),
-    NumberQuestion(
-        "models.x-prefix",
-        "Of a prompt of 4,096 tokens three quarters lie in the prefix cache. How long do the "
-        "products with Llama-3-8B's weights take for it, at least, on the lesson's card? It keeps "
-        "up 682 TFLOP/s; count 2 FLOP for each of 8.03e9 parameters and token.",
-        unit="ms",
-        reference=_prefix,
-        slips=[
-            ("hits-for-misses", lambda: _prefix(0.75)),
-            ("forgot-hits", lambda: _prefix(1)),
-            ("mac-is-flop", lambda: _prefix(worth=1)),
-        ],
-        hint="1,024 tokens are left to compute.",
-    ),
-    NumberQuestion(
-        "models.x-speculation",
-        "A small model guesses 3 tokens, and each guess holds with probability 0.7. How many "
-        "tokens does a step of the large model yield on average?",
-        reference=lambda: rl.expected_tokens(0.7, 3),
-        counts="tokens",
-        slips=[
-            ("guesses-in-a-row", lambda: 1 + 3 * 0.7),
-            ("all-guesses-hold", lambda: 4.0),
-        ],
-        hint="its own token always; the first guess in 0.7 of the steps, the second in 0.7 x 0.7.",
-    ),
+    _prefix_asked(),
+    _speculation_asked(),
     ChoiceQuestion(
         "models.x-pace",
         "Started from Python, kernel by kernel, the lesson's step takes 30.4 ms for one user, 30.2 "

@@ -138,12 +138,28 @@ def _gelu_asked(rows=8192, columns=16384):
     )
 
 
+def _overlap_asked(n=1024):
+    return NumberQuestion(
+        "operators.x-overlap",
+        f"A product with n = {n}, bf16, on the house chip. Its kernel loads, then multiplies, then "
+        "loads, and never does both at one time. What share of its roof does it reach at best?",
+        unit="%",
+        reference=lambda: _without_overlap(n)[0],
+        slips=[
+            ("left-for-saved", lambda: _without_overlap(n)[1]),
+            ("other-whole", lambda: _without_overlap(n)[2]),
+        ],
+        hint="two times, one for the FLOP and one for the bytes: the longer over their sum.",
+    )
+
+
 # with other numbers for each student
 VARIED = (
     Varied(
         _gelu_asked,
         lambda rng: {"rows": 512 * rng.randint(6, 24), "columns": 1024 * rng.randint(8, 28)},
     ),
+    Varied(_overlap_asked, lambda rng: {"n": 32 * rng.randint(19, 70)}),
 )
 
 QUESTIONS = [
@@ -213,18 +229,7 @@ QUESTIONS = [
         hint="16 bits a weight against 4.25.",
         counts="times",
     ),
-    NumberQuestion(
-        "operators.x-overlap",
-        "A product with n = 1024, bf16, on the house chip. Its kernel loads, then multiplies, then "
-        "loads, and never does both at one time. What share of its roof does it reach at best?",
-        unit="%",
-        reference=lambda: _without_overlap(1024)[0],
-        slips=[
-            ("left-for-saved", lambda: _without_overlap(1024)[1]),
-            ("other-whole", lambda: _without_overlap(1024)[2]),
-        ],
-        hint="two times, one for the FLOP and one for the bytes: the longer over their sum.",
-    ),
+    _overlap_asked(),
     FunctionQuestion(
         "operators.x-crossings",
         "A function: [bytes of steps in kernels of their own, bytes in one kernel].",

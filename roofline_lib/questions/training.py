@@ -26,19 +26,14 @@ def _cluster(billions, chips, worth=6, factor=1):
     return flops / (chips * 0.45 * factor * _A100.peak("bf16")) / _DAY
 
 
-def _useful():
-    """Percent of the peak for useful work, by the rule, where 52 percent are busy, the second
+def _useful(busy):
+    """Percent of the peak for useful work, by the rule, where so many percent are busy, the second
     forward pass among them."""
     useful = rl.training_flops(1, 1)
-    return 52 * useful / (useful + useful / 3)
+    return busy * useful / (useful + useful / 3)
 
 
-def _largest_model(bytes_each):
-    """1e9 parameters that fit into an H200, at so many bytes each."""
-    return rl.machine("H200 SXM").capacity("DRAM") / bytes_each / 1e9
-
-
-def _longer(full=128, part=60):
+def _longer(full, part):
     """Percent that `full` rows through a layer take longer than `part`."""
     times = [
         rl.bound(rl.gemm(rows, 16384, 4096, "bf16"), HOUSE, "bf16").time for rows in (full, part)
@@ -128,12 +123,64 @@ def _cluster_asked(billions=13, chips=256):
     )
 
 
+def _useful_asked(busy=52):
+    return NumberQuestion(
+        "training.x-useful",
+        "A run keeps layer inputs only and computes its forward pass twice. Its chips compute for "
+        f"{busy} % of the time, at their peak. What is the model FLOP utilisation?",
+        unit="%",
+        reference=lambda: _useful(busy),
+        slips=[("forgot-recompute", lambda: float(busy))],
+        hint="useful are 6 FLOP a parameter and token; how many are done?",
+    )
+
+
+def _largest_model_asked(gigabytes=None):
+    card, memory = "one H200", rl.machine("H200 SXM").capacity("DRAM")
+    if gigabytes is not None:
+        card, memory = "one chip", 1e9 * gigabytes
+    return NumberQuestion(
+        "training.x-largest-model",
+        "How many 1e9 parameters can a model have at most, so that weights, gradients and "
+        f"optimizer (bf16 with Adam) fit into {card}, which holds {memory / 1e9:.4g} GB of 1e9 "
+        "byte?",
+        reference=lambda: memory / 16 / 1e9,
+        tolerance=0.005,
+        slips=[
+            ("weights-only", lambda: memory / 2 / 1e9),
+            ("forgot-optimizer", lambda: memory / (2 + 2) / 1e9),
+        ],
+        hint="2 + 2 + 12 bytes each.",
+    )
+
+
+def _padded_asked(full=128, part=60):
+    return NumberQuestion(
+        "training.x-padded",
+        f"The last micro-batch has {part} tokens and is padded to {full}. How much longer does "
+        "[tokens, 4096] @ [4096, 16384] in bf16 take at least on the house chip?",
+        unit="%",
+        reference=lambda: _longer(full, part),
+        slips=[
+            ("arithmetic-sets-the-time", lambda: 100 * (full / part - 1)),
+            ("rule-for-exact", lambda: 0.0),
+        ],
+        hint=(
+            f"{full} rows for {part}, and as many times the FLOP: but on which side of the ridge "
+            "point are the two?"
+        ),
+    )
+
+
 # with other numbers for each student
 VARIED = (
     Varied(
         _cluster_asked,
         lambda rng: {"billions": rng.randint(6, 40), "chips": 32 * rng.randint(4, 31)},
     ),
+    Varied(_useful_asked, lambda rng: {"busy": rng.randint(30, 90)}),
+    Varied(_largest_model_asked, lambda rng: {"gigabytes": rng.randint(10, 300)}),
+    Varied(_padded_asked, lambda rng: {"full": 128, "part": rng.randint(12, 100)}),
 )
 
 QUESTIONS = [
@@ -217,39 +264,9 @@ QUESTIONS = [
         hint="Half a FLOP a byte, over every parameter: bytes that hardly compute.",
     ),
     _cluster_asked(),
-    NumberQuestion(
-        "training.x-useful",
-        "A run keeps layer inputs only and computes its forward pass twice. Its chips compute for "
-        "52 % of the time, at their peak. What is the model FLOP utilisation?",
-        unit="%",
-        reference=_useful,
-        slips=[("forgot-recompute", lambda: 52.0)],
-        hint="useful are 6 FLOP a parameter and token; how many are done?",
-    ),
-    NumberQuestion(
-        "training.x-largest-model",
-        "How many 1e9 parameters can a model have at most, so that weights, gradients and "
-        "optimizer (bf16 with Adam) fit into one H200, which holds 150.1 GB of 1e9 byte?",
-        reference=lambda: _largest_model(16),
-        tolerance=0.005,
-        slips=[
-            ("weights-only", lambda: _largest_model(2)),
-            ("forgot-optimizer", lambda: _largest_model(2 + 2)),
-        ],
-        hint="2 + 2 + 12 bytes each.",
-    ),
-    NumberQuestion(
-        "training.x-padded",
-        "The last micro-batch has 60 tokens and is padded to 128. How much longer does [tokens, "
-        "4096] @ [4096, 16384] in bf16 take at least on the house chip?",
-        unit="%",
-        reference=_longer,
-        slips=[
-            ("arithmetic-sets-the-time", lambda: 100 * (128 / 60 - 1)),
-            ("rule-for-exact", lambda: 0.0),
-        ],
-        hint="twice the rows and twice the FLOP, but on which side of the ridge point are the two?",
-    ),
+    _useful_asked(),
+    _largest_model_asked(),
+    _padded_asked(),
     ChoiceQuestion(
         "training.x-fills",
         "llama-3-8b trains with Adam in bf16, micro-batches of 2 x 8192 tokens, everything kept "
