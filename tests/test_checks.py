@@ -24,7 +24,7 @@ from roofline_lib.checks import (
     within,
 )
 from roofline_lib.checks.answers import meant
-from roofline_lib.checks.slips import slip_texts
+from roofline_lib.checks.slips import is_rounded, slip_texts
 from roofline_lib.quantities import parse_quantity
 from roofline_lib.questions import TOPICS, all_questions, check, questions_on
 
@@ -720,6 +720,11 @@ def test_each_slip_is_named_and_no_other(question, answer, slips):
     assert verdict.slips == tuple(slips.strip("?").split())
     for name in verdict.slips:
         assert f"Looks like {name}: {SLIPS[name]}" in verdict.message
+
+
+def test_rounding_leaves_a_digit_or_two():
+    assert is_rounded(0.2, 1 / 6, "") and is_rounded(0.17, 1 / 6, "")
+    assert not is_rounded(0.167, 1 / 6, "")
 
 
 def test_every_slip_can_show():

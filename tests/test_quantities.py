@@ -10,7 +10,7 @@ from harness.repository import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline_lib.arguments import UnknownName, unknown
+from roofline_lib.arguments import UnknownName, number, unknown
 from roofline_lib.quantities import parse_quantity, plural, quantity, significant
 
 PREFIXED = ("byte", "byte/s", "FLOP", "FLOP/s", "s", "Hz", "token/s", "W")
@@ -162,6 +162,15 @@ def test_unknown_names():
     assert str(few) == "colour 'rde' is not known; choose one of red, blue"
     assert "; nearest: A101 X; choose" in str(many) and str(many).endswith("A119 X")
     assert len(str(unknown("colour", "x" * 10_000, ["red"]))) < 200
+    # seven letters of nine in common are another word
+    assert "nearest" not in str(unknown("operator", "retention", ["attention"]))
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, [1.0, -math.inf]])
+def test_a_number_without_limits_is_finite_all_the_same(value):
+    with pytest.raises(ValueError, match=r"change must be a number \(byte\); got"):
+        number("change", value, "byte")
+    assert number("change", -3, "byte") == -3
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ from itertools import combinations
 
 import make_exercises
 import pytest
+from harness.repository import ROOT
 
 import roofline_lib as rl
 from roofline_lib.checks import NumberQuestion, within
-from roofline_lib.questions import TOPICS, find_question, varied_on
+from roofline_lib.questions import TOPICS, all_questions, find_question, varied_on
 
 VARIED = {name: one for topic in TOPICS for name, one in varied_on(topic).items()}
 STUDENTS = [make_exercises.variant_of(f"student {i}", "tests") for i in range(30)]
@@ -34,6 +35,12 @@ def test_a_variant_is_the_same_question_with_slips_of_its_own(name):
         right = float(question.reference())
         for slip, wrong in question.slips:
             assert not within(wrong(), right, question.tolerance), (slip, question.prompt)
+
+
+def test_the_docs_count_what_varies():
+    values = [q.id for q in all_questions() if isinstance(q, NumberQuestion) and ".x-" in q.id]
+    told = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+    assert f"Of the {len(values)} practice questions for a number {len(VARIED)} have others" in told
 
 
 def shown(question):
