@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import io
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -20,7 +22,13 @@ from roofline_lib.grading import batch, report, roster, sandbox, spreadsheets
 from roofline_lib.grading.judging import Marks
 from roofline_lib.grading.report import Report
 from roofline_lib.grading.solutions import solution, solution_folders
-from roofline_lib.grading.submissions import LARGEST, Submission, collect, passed_over
+from roofline_lib.grading.submissions import (
+    LARGEST,
+    Submission,
+    collect,
+    packed_by_platform,
+    passed_over,
+)
 from roofline_lib.grading.words import LessonWords
 
 NO_WORDS = LessonWords(FIRST, FIRST, {})
@@ -71,7 +79,7 @@ def test_collect(tmp_path):
     assert list(found) == ["ada", "bob", "cy", "dan", "huge", "zoe"]
     assert (found["ada"].data, found["bob"].note, found["cy"].data) == (
         b"{}",
-        "2 notebooks: took a.ipynb",
+        "2 notebooks: took b.ipynb",
         b"[]",
     )
     assert (found["dan"].status, found["huge"].status) == ("missing", "unreadable")
@@ -123,10 +131,10 @@ def test_what_learning_platforms_pack(names, students, tmp_path):
     found = collect(tmp_path, FIRST)
     assert [one.student for one in found] == students
     assert {one.data.decode() for one in found} == set(names)
-    # a name of another shape, and all are taken as they stand
+    # one that came by mail is taken as it stands
     (tmp_path / "zoe.ipynb").write_text("x")
-    assert len(collect(tmp_path, FIRST)) == len(names) + 1
-    assert "zoe" in {one.student for one in collect(tmp_path, FIRST)}
+    assert {one.student for one in collect(tmp_path, FIRST)} == {*students, "zoe"}
+    assert packed_by_platform(tmp_path)[1] == ["zoe.ipynb"]
 
 
 def test_folders_that_a_platform_packs(tmp_path):
@@ -136,16 +144,43 @@ def test_folders_that_a_platform_packs(tmp_path):
     assert [one.student for one in collect(tmp_path, FIRST)] == ["Jane Doe", "Jo Roe"]
 
 
+def test_a_text_typed_on_the_platform_is_nobodys_notebook(tmp_path):
+    for kind in ("file", "onlinetext"):
+        (tmp_path / f"Jo Roe_12_assignsubmission_{kind}_").mkdir()
+    write(tmp_path / "Jo Roe_12_assignsubmission_file_", x="{}")
+    (jo,) = collect(tmp_path, FIRST)
+    assert (jo.student, jo.data, jo.note) == ("Jo Roe", b"{}", "")
+
+
+def test_plain_names_stay_plain_where_one_looks_like_a_platforms(tmp_path):
+    write(tmp_path, ada="{}", bob="{}", **{"cy_1_2_x": "{}"})
+    assert [one.student for one in collect(tmp_path, FIRST)] == ["ada", "bob", "cy_1_2_x"]
+
+
+def test_the_notebook_with_the_lessons_functions_counts(tmp_path):
+    """Beside the lesson itself, which has the lesson's name, and beside an older version."""
+    answer = '"def product_flops(m, n, k):"'
+    write(tmp_path / "ada", **{FIRST: '"product_flops"', "exercises_01": answer})
+    write(tmp_path / "bob", v2=answer, v10=f"{answer} ", v9=answer)
+    ada, bob = collect(tmp_path, FIRST, functions=["product_flops"])
+    assert ada.note == "2 notebooks: took exercises_01.ipynb"
+    assert bob.note == "3 notebooks: took v10.ipynb"
+
+
 def test_two_students_of_one_name_are_told_apart_by_the_platforms_number(tmp_path):
     for number in (11, 12):
         (tmp_path / f"Jo Roe_{number}_assignsubmission_file_01.ipynb").write_text(str(number))
     found = {one.student: one.data for one in collect(tmp_path, FIRST)}
     assert found == {"Jo Roe 11": b"11", "Jo Roe 12": b"12"}
+    # on the list under the name alone, nobody more is missing
+    assert len(collect(tmp_path, FIRST, {"Jo Roe"})) == 2
 
 
 @pytest.mark.parametrize(
     ("earlier", "later"),
     [
+        ("jo_LATE_7_9001_new.ipynb", "jo_7_9002_OLD.ipynb"),
+        ("jo_7_9999_x-1.ipynb", "jo_7_10000_x.ipynb"),
         ("W_jo_attempt_2026-11-09-10-00-00_x.ipynb", "W_jo_attempt_2026-11-30-09-00-00_x.ipynb"),
         ("1-9 - Jo - Nov 9, 2026 1015 PM - x.ipynb", "1-9 - Jo - Nov 30, 2026 915 AM - x.ipynb"),
         ("1-9 - Jo - Nov 30, 2026 1115 AM - x.ipynb", "1-9 - Jo - Nov 30, 2026 115 PM - x.ipynb"),
@@ -181,10 +216,51 @@ def test_who_is_not_on_the_list_is_named(class_folder, tmp_path):
     )
 
 
-def test_the_notebook_of_another_lesson_is_told(class_folder, tmp_path):
+def test_moodle_gets_the_pages_under_its_own_names(tmp_path):
+    names = ("Zo\u00eb Li_11_assignsubmission_file_x", "Jo Roe_12_assignsubmission_file_x")
+    folder = write(tmp_path / "in", **dict.fromkeys(names, ""), **{"by mail": ""})
+    for _ in range(2):
+        grading.grade(FIRST, folder, out=tmp_path / "m.csv")
+        data = (tmp_path / "m_moodle_feedback.zip").read_bytes()
+    with zipfile.ZipFile(io.BytesIO(data)) as pack:
+        # what Moodle makes of a name: explode("_", name, 5), of which [1] is the participant
+        parts = [name.split("_", 4) for name in pack.namelist()]
+        assert {(one[1], *one[2:]) for one in parts} == {
+            (number, "assignsubmission", "file", "/feedback.html") for number in ("11", "12")
+        }
+        page = pack.read("Zo\u00eb Li_11_assignsubmission_file_/feedback.html").decode()
+        assert page == (tmp_path / "m_feedback/Zo\u00eb Li.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"\n\n", "names no student"),
+        (b"ada;7\n", "line 1: needs one name and no columns; got ada;7"),
+        (b"PK\x03\x04...", "is a workbook; save its sheet as CSV"),
+    ],
+)
+def test_a_list_of_names_that_is_none(data, said, tmp_path):
+    (tmp_path / "names.txt").write_bytes(data)
+    with pytest.raises(ValueError, match=re.escape(said)):
+        roster.read_names(tmp_path / "names.txt")
+
+
+@pytest.mark.parametrize("name", ["handout", "marks.xlsx"])
+def test_marks_go_into_a_csv_file_and_nothing_is_left_where_not(name, class_folder, tmp_path):
+    (tmp_path / "handout").mkdir()
+    with pytest.raises(ValueError, match="must be a CSV file to write"):
+        grading.grade(FIRST, class_folder, out=tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["handout"]
+
+
+def test_the_notebook_of_another_lesson_is_told(class_folder, tmp_path, capsys):
     folder = write(tmp_path / "in", ada=read("exercises", LESSONS[1]))
     (row,) = grading.grade(FIRST, folder, out=tmp_path / "m.csv")
     assert row.score == 0 and "the notebook of another one?" in row.note
+    said = capsys.readouterr().err
+    assert "1 of 1 notebooks have no function of this lesson: are lesson and folder" in said
+    assert f"1 graded; marks in {tmp_path / 'm.csv'}, pages in {tmp_path / 'm_feedback'}" in said
     (row,) = grading.grade(
         FIRST, write(tmp_path / "own", bob=read("exercises", FIRST)), out=tmp_path / "m.csv"
     )

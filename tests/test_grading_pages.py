@@ -193,7 +193,7 @@ def test_a_moodle_worksheet_comes_back_whole_with_grade_and_feedback(name, tmp_p
     done, lines = filled(WORKSHEET, tmp_path, name)
     before = list(csv.reader(io.StringIO(WORKSHEET)))
     assert lines[0] == before[0] and lines[2] == before[2]
-    assert lines[1] == [*before[1][:4], "2.5", *before[1][5:7], "2.5 of 5; f: 1; g: –"]
+    assert lines[1] == [*before[1][:4], "2.5", *before[1][5:7], "[2.5 of 5; f: 1; g: –]"]
     assert done.platform == "Moodle"
 
 
@@ -213,6 +213,70 @@ def test_who_is_nowhere_or_not_alone_in_a_gradebook_is_named_and_left_out(tmp_pa
 def test_two_students_never_share_a_line(tmp_path):
     done, lines = filled(CANVAS, tmp_path, "jdoe", "Jane Doe")
     assert len(lines) == 3 and "Jane Doe" in done.remarks[0]
+
+
+def filled_by(text, tmp_path, *rows):
+    path = tmp_path / "export.csv"
+    path.write_text(text, encoding="utf-8")
+    return gradebooks.filled_in(gradebooks.read_gradebook(path), rows, "01_x")
+
+
+def test_what_a_teacher_has_in_the_gradebook_stays(tmp_path):
+    """Excused students, marks of those who handed in nothing here, comments."""
+    excused = CANVAS.replace("A,,4,", "A,,EX,")
+    absent = Row("jdoe", 0, 5, {}, "missing", "")
+    done = filled_by(excused, tmp_path, absent, Row("jroe", 5, 5, {}, "graded", ""))
+    assert not re.search("^.(Doe|Roe)", done.text, re.MULTILINE)
+    assert [re.search("jdoe|jroe", remark)[0] for remark in done.remarks] == ["jroe", "jdoe"]
+    # nothing there yet: nothing handed in is 0
+    done = filled_by(CANVAS.replace("note,3,", "note,,"), tmp_path, absent)
+    assert '"Doe, Jane",1,s1,jdoe,A,0' in done.text
+
+    row = Row("Jo Roe", 4, 5, {"f": 4}, "graded", "", comments=("Well said.",))
+    once = filled_by(WORKSHEET, tmp_path, row).text
+    assert "old [4 of 5; f: 4] Well said." in once
+    assert filled_by(once, tmp_path, row).text == once
+
+
+def test_a_student_with_an_open_answer_that_nobody_has_marked_waits(tmp_path):
+    row = Row("jroe", 5, 9, {"f": 5, "g": None}, "graded", "", unmarked=("g",))
+    done = filled_by(CANVAS, tmp_path, row)
+    assert "Roe" not in done.text and "no mark yet: jroe" in done.remarks[0]
+
+
+@pytest.mark.parametrize(("text", "counts"), [(CANVAS, 9), (WORKSHEET, 10)])
+def test_other_points_than_the_gradebooks_are_refused(text, counts, tmp_path):
+    (tmp_path / "x.csv").write_text(text)
+    exported = gradebooks.read_gradebook(tmp_path / "x.csv")
+    gradebooks.check_points(exported, "01_x", counts)
+    with pytest.raises(ValueError, match=f"counts {counts} points there and 5 here"):
+        gradebooks.check_points(exported, "01_x", 5)
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding"), [(";", "utf-8"), ("\t", "utf-16"), ("\t", "utf-8")]
+)
+def test_a_gradebook_that_a_spreadsheet_has_saved_is_read(separator, encoding, tmp_path):
+    for text, kind in (
+        (CANVAS, "Canvas"),
+        (WORKSHEET, "Moodle worksheet"),
+        (GRADES, "Moodle grades"),
+    ):
+        lines = csv.reader(io.StringIO(text))
+        with (tmp_path / "x.csv").open("w", encoding=encoding, newline="") as file:
+            csv.writer(file, delimiter=separator).writerows(lines)
+        assert gradebooks.read_gradebook(tmp_path / "x.csv").kind == kind
+
+
+def test_who_is_on_the_list_alone_takes_nobodys_place(tmp_path):
+    only = WORKSHEET.replace("Participant 12,Jo Roe", "Participant 12,Ann Li")
+    rows = [Row("Ann Li", 0, 5, {}, "missing", ""), Row("Ann Li 12", 5, 5, {}, "graded", "")]
+    assert "Participant 12,Ann Li,jo@x.edu,Submitted,5," in filled_by(only, tmp_path, *rows).text
+
+
+def test_a_name_without_the_marks_on_its_letters_is_found(tmp_path):
+    accents = CANVAS.replace("Roe, Jo", "O'Neil, Zo\u00eb")
+    assert "Neil" in filled_by(accents, tmp_path, Row("oneilzoe", 5, 5, {}, "graded", "")).text
 
 
 def test_no_gradebook_is_refused_with_what_would_do(tmp_path):

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import sys
+from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import asdict
@@ -15,20 +16,27 @@ import roofline_lib
 from roofline_lib.arguments import number
 from roofline_lib.extras import extra
 from roofline_lib.grading.draw import run_key
-from roofline_lib.grading.gradebooks import filled_in, read_gradebook
-from roofline_lib.grading.judging import Marks, Outcome, failed, grade_one
+from roofline_lib.grading.gradebooks import check_points, filled_in, read_gradebook
+from roofline_lib.grading.judging import OTHER_LESSON, Marks, Outcome, failed, grade_one
 from roofline_lib.grading.lateness import PERCENT_A_DAY, Lateness
-from roofline_lib.grading.report import Report, pages_of, replace, write
+from roofline_lib.grading.report import Report, pages_of, replace, write, write_moodle_feedback
 from roofline_lib.grading.roster import read_hand_marks, read_late_days, read_names
-from roofline_lib.grading.rows import Row
+from roofline_lib.grading.rows import Row, counted
 from roofline_lib.grading.sandbox import NoSandbox, free_processors, library_copy, working_mode
-from roofline_lib.grading.solutions import lesson_name, solution, solution_folders
-from roofline_lib.grading.submissions import Stored, collect, passed_over
+from roofline_lib.grading.solutions import functions_of, lesson_name, solution, solution_folders
+from roofline_lib.grading.submissions import (
+    Stored,
+    collect,
+    namesakes,
+    packed_by_platform,
+    passed_over,
+)
 from roofline_lib.grading.words import open_answer, words_of
 from roofline_lib.measuring.system import cpu_quota
 from roofline_lib.surroundings import in_browser
 
-PASSED_OVER = 20  # names, at most, of files that are no notebooks
+PASSED_OVER = 20  # names, at most, that a remark lists
+_NO_CSV = (".xlsx", ".xls", ".ods", ".html", ".ipynb")
 LONGEST = 3600  # CPU seconds of a question
 MOST_AT_ONCE = 1000  # submissions
 ON_A_CLUSTER = 64  # submissions handed out at a time
@@ -91,12 +99,13 @@ def grade(
     name = lesson_name(lesson, folders)
     submissions, out = Path(submissions), Path(out)
     listed = read_names(Path(students)) if students else set()
-    handed_in = collect(submissions, name, listed)
+    book = solution(name, folders)
+    handed_in = collect(submissions, name, listed, functions_of(book))
     _remark_on_files_passed_over(submissions)
+    packed = _remark_on_platform(submissions, listed)
     if students:
         _remark_on_names(handed_in, listed)
     _check_out(out, submissions)
-    book = solution(name, folders)
     key = json.dumps(book).encode()
     names = [one.student for one in handed_in]
     asked, tables = run_key(key, names, seed, draft=unsafe_draft)
@@ -105,6 +114,9 @@ def grade(
     by_hand = read_hand_marks(Path(manual), set(names), asked.open) if manual else None
     late = _lateness(late_days, late_percent, names)
     exported = read_gradebook(Path(gradebook)) if gradebook else None
+    if exported:
+        most = sum(question.points for question in counted(asked.questions, by_hand))
+        check_points(exported, name, most)
     done = Progress(out, [key, _own_code(), seed, timeout, unsafe_draft], handed_in)
     left = [one for one in handed_in if one.student not in done.marks]
     jobs = ((_taken(one), asked, tables[one.student], timeout, unsafe_draft) for one in left)
@@ -126,6 +138,9 @@ def grade(
     if asked.open and not manual:
         left_out = ", ".join(question.name for question in asked.open)
         remark(f"not in these marks: {left_out}, to be marked by hand; --manual FILE adds them")
+    if packed.platform == "Moodle":
+        write_moodle_feedback(out, packed)
+    _remark_on_rows(rows, out)
     return rows
 
 
@@ -277,16 +292,51 @@ def processors():
 def _remark_on_files_passed_over(folder):
     names = passed_over(folder)
     if names:
-        more = " ..." if len(names) > PASSED_OVER else ""
-        remark(f"passed over, as they are no .ipynb: {', '.join(names[:PASSED_OVER])}{more}")
+        remark(f"passed over, as they are no .ipynb: {_some(names)}")
+
+
+def _remark_on_platform(submissions, listed):
+    """Say what a learning platform packed, and what of it is taken otherwise; gives it."""
+    packed, strange = packed_by_platform(submissions)
+    if strange:
+        remark(f"the folder is {packed.platform}'s; taken by their own names: {_some(strange)}")
+    if packed.typed:
+        remark(
+            f"passed over, as they were typed on {packed.platform}: {_some(sorted(packed.typed))}"
+        )
+    for called, students in namesakes(packed).items():
+        if called in listed:
+            remark(f"{called} in --students is {' and '.join(sorted(students))}: write both there")
+    return packed
+
+
+def _remark_on_rows(rows, out):
+    """Say what came of it, and what looks wrong."""
+    counts = Counter(row.status for row in rows)
+    pages = out.with_name(f"{out.stem}_feedback")
+    parts = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    unmarked = [row.student for row in rows if row.unmarked]
+    if unmarked:
+        remark(f"an open answer has no mark yet: {_some(unmarked)}")
+    strangers = sum(row.note.startswith(OTHER_LESSON) for row in rows)
+    if 2 * strangers > len(rows):
+        remark(
+            f"{strangers} of {len(rows)} notebooks have no function of this lesson: "
+            "are lesson and folder the right ones?"
+        )
+    remark(f"{parts}; marks in {out}, pages in {pages}")
+
+
+def _some(names):
+    more = " ..." if len(names) > PASSED_OVER else ""
+    return f"{', '.join(names[:PASSED_OVER])}{more}"
 
 
 def _remark_on_names(handed_in, listed):
     """Say who handed in and is not on the list: perhaps one student under two names."""
     unknown = [one.student for one in handed_in if one.student not in listed]
     if unknown:
-        more = " ..." if len(unknown) > PASSED_OVER else ""
-        remark(f"not in --students: {', '.join(unknown[:PASSED_OVER])}{more}")
+        remark(f"not in --students: {_some(unknown)}")
 
 
 def _check_out(out, submissions):
@@ -296,6 +346,8 @@ def _check_out(out, submissions):
             f"--out {out} lies in {submissions}, where its pages would be taken for a student's; "
             "choose another folder"
         )
+    if out.is_dir() or out.suffix.lower() in _NO_CSV:
+        raise ValueError(f"--out {out} must be a CSV file to write, such as marks.csv")
     pages_of(out)
     existed = out.exists()
     out.open("ab").close()

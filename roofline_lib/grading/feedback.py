@@ -36,12 +36,16 @@ def feedback_page(
 def _header(row: Row, words: LessonWords) -> str:
     late = row.late.sentence(row.before_late_days) if row.late else ""
     remarks = [one for one in (row.note.removesuffix(late).removesuffix("; "), late) if one]
-    said = "".join(f"<p>{html.escape(remark)}.</p>" for remark in remarks)
+    said = "".join(f"<p>{html.escape(_sentence(remark))}</p>" for remark in remarks)
     return (
         f'<header><h1>{html.escape(words.title)}</h1><p class="who">{html.escape(row.student)}</p>'
         f'<p class="score">{row.score:g} of {row.max_score:g} points</p>'
         f'<p class="who">Status: {html.escape(row.status)}.</p>{said}</header>'
     )
+
+
+def _sentence(remark: str) -> str:
+    return f"{remark[:1].upper()}{remark[1:]}{'' if remark.endswith(('?', '.')) else '.'}"
 
 
 def _section(question: Question, marks: Marks, by_hand: HandMarks, words: Words) -> str:

@@ -16,14 +16,23 @@ with the marks in it, so nobody types an id. What each platform needs:
   what is not given, so both are written.
 """
 
+import csv
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from roofline_lib.grading.roster import one_spelling
 from roofline_lib.grading.rows import Row
-from roofline_lib.grading.spreadsheets import Table, csv_text, plain, read_table
+from roofline_lib.grading.spreadsheets import (
+    SEPARATORS,
+    Table,
+    csv_text,
+    plain,
+    read_table,
+    read_text,
+)
 
 _CANVAS_IDS = (
     "Student",
@@ -37,9 +46,24 @@ _CANVAS_IDS = (
     "Section",
 )
 _WORKSHEET = ("Identifier", "Grade", "Last modified (grade)")
+_NEEDS = (
+    ("Canvas", {"Student", "ID", "Section"}),
+    ("Canvas", {"LastName", "ID", "Section"}),
+    ("Moodle worksheet", set(_WORKSHEET)),
+    ("Moodle grades", {"ID number"}),
+    ("Moodle grades", {"Email address"}),
+)
 _COMMENTS = "Feedback comments"
 _MOODLE_IDS = ("First name", "Last name", "Surname", "ID number", "Username", "Email address")
 _POINTS_POSSIBLE = "Points Possible"
+_EXCUSED = "EX"
+# what an earlier run has put behind a teacher's own comment
+_OURS = re.compile(r"\s*\[[\d.]+ of [\d.]+;.*", re.DOTALL)
+_WHY = {
+    "excused": "who is excused there",
+    "has a mark": "with a mark there and no notebook here",
+    "open answer unmarked": "as an open answer has no mark yet",
+}
 NAMES_SHOWN = 20
 
 
@@ -62,18 +86,17 @@ class FilledIn:
 
 def read_gradebook(path: Path) -> Exported:
     """The gradebook in a file; ValueError where it is none that is known."""
-    table = read_table(path, ())
-    columns = set(table.columns)
-    if {"ID", "Section"} <= columns and columns & {"Student", "LastName"}:
-        return Exported("Canvas", table)
-    if set(_WORKSHEET) <= columns:
-        return Exported("Moodle worksheet", table)
-    if columns & {"ID number", "Email address"}:
-        return Exported("Moodle grades", table)
+    columns = read_text(path).partition("\n")[0]
+    for separator in SEPARATORS:
+        found = set(next(csv.reader([columns], delimiter=separator), ()))
+        for kind, needs in _NEEDS:
+            if needs <= found:
+                return Exported(kind, read_table(path, sorted(needs)))
     raise ValueError(
         f"{path} is no known gradebook: needs the columns Student, ID and Section (Canvas), "
         f"{', '.join(_WORKSHEET)} (a Moodle grading worksheet), or ID number or Email address "
-        f"(grades exported from Moodle); got {', '.join(table.columns)[:200]!r}"
+        "(grades exported from Moodle), as the platform calls them in English; "
+        f"got {columns[:200]!r}"
     )
 
 
@@ -81,14 +104,66 @@ def filled_in(exported: Exported, rows: Sequence[Row], lesson: str) -> FilledIn:
     """The gradebook with the scores of these rows. `lesson` is what the assignment is called where
     the gradebook has none that is called so."""
     found, remarks = _matched(exported, rows)
+    given, kept = _given(exported, found, lesson)
     fill = {
         "Canvas": _canvas,
         "Moodle worksheet": _worksheet,
         "Moodle grades": _moodle_grades,
     }[exported.kind]
-    lines = fill(exported.table, found, rows, lesson)
+    lines = fill(exported.table, given, rows, lesson)
     platform = exported.kind.partition(" ")[0]
-    return FilledIn(platform, csv_text(lines), tuple(remarks))
+    return FilledIn(platform, csv_text(lines), (*remarks, *kept))
+
+
+def check_points(exported: Exported, lesson: str, most: float) -> None:
+    """A ValueError where the gradebook counts the assignment with other points than `most`."""
+    for where, line in exported.table.lines:
+        if exported.kind == "Canvas":
+            if _POINTS_POSSIBLE not in (line.get("Student") or line.get("LastName") or ""):
+                continue
+            text = line.get(_assignment_called(lesson, exported.table.columns))
+        else:
+            text = line.get("Maximum Grade")
+        try:
+            counts = float((text or "").replace(",", "."))
+        except ValueError:  # nothing, or a word such as (read only)
+            continue
+        if counts != most:
+            raise ValueError(
+                f"{where}: {lesson} counts {counts:g} points there and {most:g} here (open "
+                "questions count where --manual is given); set the assignment to as many and "
+                "export the gradebook again"
+            )
+
+
+def _given(
+    exported: Exported, found: Mapping[int, Row], lesson: str
+) -> tuple[dict[int, Row], list[str]]:
+    """(the rows whose marks go into the gradebook, what is told of those that stay as they are): an
+    excused student stays excused, a mark that is there stays where nothing was handed in, and one
+    whose open answers are not all marked waits for that."""
+    column = {
+        "Canvas": _assignment_called(lesson, exported.table.columns),
+        "Moodle worksheet": "Grade",
+        "Moodle grades": lesson,
+    }[exported.kind]
+    given: dict[int, Row] = {}
+    stays: dict[str, list[str]] = {"excused": [], "has a mark": [], "open answer unmarked": []}
+    for place, row in found.items():
+        cell = (exported.table.lines[place][1].get(column) or "").strip()
+        if cell.upper() == _EXCUSED:
+            stays["excused"].append(row.student)
+        elif row.unmarked:
+            stays["open answer unmarked"].append(row.student)
+        elif cell.strip("-") and not row.has_work:
+            stays["has a mark"].append(row.student)
+        else:
+            given[place] = row
+    return given, [
+        f"left as the gradebook has it, {_WHY[why]}: {_listed(students)}"
+        for why, students in stays.items()
+        if students
+    ]
 
 
 def _canvas(
@@ -123,7 +198,8 @@ def _worksheet(
         cells = {column: line.get(column) or "" for column in columns}
         if place in found:
             row = found[place]
-            cells |= {"Grade": f"{row.score:g}", _COMMENTS: _comment(row)}
+            teachers = _OURS.sub("", cells[_COMMENTS])
+            cells |= {"Grade": f"{row.score:g}", _COMMENTS: f"{teachers} {_comment(row)}".strip()}
         yield [cells[column] for column in columns]
 
 
@@ -138,9 +214,11 @@ def _moodle_grades(
 
 
 def _comment(row: Row) -> str:
-    """The points of each question in a line, as Moodle shows it to the student."""
+    """The points of each question in a line, as Moodle shows it to the student, and what was said
+    by hand. It ends a cell: the next run takes it off again."""
     parts = [f"{name}: {'–' if got is None else f'{got:g}'}" for name, got in row.points.items()]
-    return plain("; ".join(filter(None, [f"{row.score:g} of {row.max_score:g}", *parts, row.note])))
+    line = "; ".join(filter(None, [f"{row.score:g} of {row.max_score:g}", *parts, row.note]))
+    return plain(" ".join([f"[{line}]", *row.comments]))
 
 
 def _matched(exported: Exported, rows: Sequence[Row]) -> tuple[dict[int, Row], list[str]]:
@@ -153,7 +231,8 @@ def _matched(exported: Exported, rows: Sequence[Row]) -> tuple[dict[int, Row], l
     found: dict[int, Row] = {}
     nowhere: list[str] = []
     several: list[str] = []
-    for row in rows:
+    # whoever handed in first: a name on the list alone must not take another's place
+    for row in sorted(rows, key=lambda row: not row.has_work):
         at = places.get(_key(row.student), set())
         if len(at) == 1 and not at & set(found):
             found[next(iter(at))] = row
@@ -192,8 +271,15 @@ def _names(line: Mapping[str, str | None]) -> set[str]:
     last, _, first = (part.strip() for part in student.partition(","))
     full = cells.get("Full name") or f"{first} {last}".strip()
     names |= {number, student, full, f"{full} {number or cells.get('ID', '')}"}
-    names.add(re.sub(r"\W", "", f"{last}{first}" if student else full))
+    together = re.sub(r"\W", "", f"{last}{first}" if student else full)
+    names |= {together, _without_marks(together)}
     return {_key(name) for name in names if name.strip()}
+
+
+def _without_marks(text: str) -> str:
+    """A text without the marks on its letters: Zoe for Zoë."""
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(one for one in parts if not unicodedata.combining(one))
 
 
 def _key(name: str) -> str:

@@ -20,6 +20,7 @@ from roofline_lib.grading.slips import slips_of
 # words for how an outcome came about that need no note in the CSV
 _ORDINARY = ("right", "wrong", "not answered")
 _NO_FUNCTION = "no function"
+OTHER_LESSON = "it has no function of this lesson"
 _NO_FACTS = Facts(skipped=None, untouched=False, defined=True, kind="", error="")
 _ENDED = {
     Ended.OUT_OF_TIME: "It ran out of time",
@@ -107,7 +108,7 @@ def grade_one(submission, lesson, drawn, seconds, draft=False):
         if outcome.word not in _ORDINARY
     ]
     if outcomes and all(outcome.word == _NO_FUNCTION for outcome in outcomes.values()):
-        words = ["it has no function of this lesson: the notebook of another one?"]
+        words = [f"{OTHER_LESSON}: the notebook of another one?"]
     note = "; ".join(filter(None, [submission.note, *words]))
     return Marks(student, "draft" if draft else "graded", note, outcomes)
 

@@ -9,42 +9,61 @@ Brightspace, "Download" of an assignment (`12345-678 - Jane Doe - Nov 30, 2026 9
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 _DATE = r"[A-Z][a-z]{2,8} \d{1,2}, \d{4} \d{3,4} [AP]M"
 SHAPES = {
-    "Canvas": r"(?P<student>[^_]+)_(?:LATE_)?(?P<id>\d+)_\d+_.+",
+    "Canvas": r"(?P<student>[^_]+)_(?:LATE_)?(?P<id>\d+)_(?P<attempt>\d+)_.+",
     "Moodle": r"(?P<student>[^_].*)_(?P<id>\d+)_assignsubmission_file(?:_.*)?",
     "Blackboard": r".+?_(?P<student>[^_]+)_attempt_(?P<when>\d{4}(?:-\d\d){5})(?:_.*)?",
     "Brightspace": rf"(?P<id>\d+-\d+) ?- ?(?P<student>.+?) ?- ?(?P<when>{_DATE})(?: ?- ?.*)?",
 }
+# a text typed on the platform, which stands beside the files
+_TYPED = {"Moodle": r"[^_].*_\d+_assignsubmission_onlinetext(?:_.*)?"}
 _CLOCKS = ("%Y-%m-%d-%H-%M-%S", "%b %d, %Y %I%M %p", "%B %d, %Y %I%M %p")
 
 
 @dataclass(frozen=True)
 class HandedIn:
-    """What the name of one file or folder says; `when` is the time in it, `datetime.min` where it
-    has none."""
+    """What the name of one file or folder says. `when` is the time in it, `datetime.min` where it
+    has none, and `attempt` the number that grows with each file handed in, 0 where there is
+    none. `called` is the student without the number that tells two of one name apart."""
 
     student: str
     when: datetime
+    attempt: int
+    called: str
 
 
-def read_names(names: Iterable[str]) -> tuple[str, dict[str, HandedIn]]:
-    """(the platform, what each name says) where all of these names, without `.ipynb`, have the
-    shape of one platform; ("", {}) where not.
+@dataclass(frozen=True)
+class Packed:
+    """What a learning platform packed: its name, what each name of its shape says, and the names
+    of texts that were typed there, which hold no notebook."""
+
+    platform: str = ""
+    names: Mapping[str, HandedIn] = field(default_factory=dict)
+    typed: frozenset[str] = frozenset()
+
+
+def read_names(names: Iterable[str]) -> Packed:
+    """What these names, without `.ipynb`, say: those of the platform whose shape half of them or
+    more have. A file that came by mail lies beside them, and says nothing.
 
     Two students of one name are told apart by the platform's number for each.
     """
     names = list(names)
     for platform, shape in SHAPES.items():
-        found = [re.fullmatch(shape, name, re.DOTALL) for name in names]
+        typed = {
+            name for name in names if re.fullmatch(_TYPED.get(platform, r"(?!)"), name, re.DOTALL)
+        }
+        others = [name for name in names if name not in typed]
+        found = [re.fullmatch(shape, name, re.DOTALL) for name in others]
         read = {match[0]: match.groupdict() for match in found if match}
-        if names and all(found):
-            return platform, _told_apart(read)
-    return "", {}
+        if read and 2 * len(read) >= len(others):
+            return Packed(platform, _told_apart(read), frozenset(typed))
+    return Packed()
 
 
 def _told_apart(read: dict[str, dict[str, str]]) -> dict[str, HandedIn]:
@@ -55,6 +74,8 @@ def _told_apart(read: dict[str, dict[str, str]]) -> dict[str, HandedIn]:
         name: HandedIn(
             parts["student"] if len(numbers[parts["student"]]) == 1 else _numbered(parts),
             _time(parts.get("when", "")),
+            int(parts.get("attempt", 0)),
+            parts["student"],
         )
         for name, parts in read.items()
     }

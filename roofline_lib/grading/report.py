@@ -2,11 +2,14 @@
 the page of open answers."""
 
 import os
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from roofline_lib.grading.class_page import class_page
 from roofline_lib.grading.feedback import feedback_page
@@ -14,6 +17,7 @@ from roofline_lib.grading.judging import Marks
 from roofline_lib.grading.lateness import Lateness
 from roofline_lib.grading.open_answers import open_page
 from roofline_lib.grading.pages import HEAD
+from roofline_lib.grading.platforms import Packed
 from roofline_lib.grading.rows import HandMarks, Question, Row, counted, open_ones, row_of
 from roofline_lib.grading.spreadsheets import csv_text, plain
 from roofline_lib.grading.words import LessonWords
@@ -35,9 +39,13 @@ class Report:
     @property
     def rows(self) -> list[Row]:
         """A Row for each of the marks, in their order."""
-        late = self.late or {}
+        late, answered = self.late or {}, defaultdict(set)
+        for (student, name), text in (self.answers or {}).items():
+            if text:
+                answered[student].add(name)
         return [
-            row_of(one, self.questions, self.by_hand, late.get(one.student)) for one in self.marks
+            row_of(one, self.questions, self.by_hand, late.get(one.student), answered[one.student])
+            for one in self.marks
         ]
 
 
@@ -71,10 +79,14 @@ def write(out: Path, report: Report) -> list[Row]:
 def replace(path: Path, text: str) -> None:
     """Put a text in the place of a file at once: what stood there stays whole until it is written,
     also where the disk is full. OSError names the file."""
+    _replace(path, text.encode("utf-8"))
+
+
+def _replace(path: Path, data: bytes) -> None:
     new = path.with_name(".roofline-grade.new")
     try:
-        with new.open("w", newline="", encoding="utf-8") as file:
-            file.write(text)
+        with new.open("wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, path)
@@ -82,6 +94,21 @@ def replace(path: Path, text: str) -> None:
         with suppress(OSError):
             new.unlink()
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def write_moodle_feedback(out: Path, packed: Packed) -> None:
+    """`<out>_moodle_feedback.zip`: the students' pages under the names that Moodle packed, which is
+    what it takes under "Upload multiple feedback files in a zip" (moodle/moodle,
+    mod/assign/feedback/file/importziplib.php)."""
+    text = BytesIO()
+    with ZipFile(text, "w", ZIP_DEFLATED) as pack:
+        for name, said in sorted(packed.names.items()):
+            page = pages_of(out) / _page_name(said.student)
+            before, kind, _ = name.partition("_assignsubmission_file")
+            moment = ZipInfo(f"{before}{kind}_/feedback.html", date_time=(1980, 1, 1, 0, 0, 0))
+            if page.is_file():
+                pack.writestr(moment, page.read_bytes(), ZIP_DEFLATED)
+    _replace(out.with_name(f"{out.stem}_moodle_feedback.zip"), text.getvalue())
 
 
 def write_csv(out: Path, rows: Sequence[Row], names: Sequence[str]) -> None:

@@ -50,7 +50,13 @@ def read_names(path: Path) -> set[str]:
                 f"{path}, line {number}: {name[:60]!r} cannot name a page; "
                 f"no / or \\, no dot first, {LONGEST_NAME} bytes at most"
             )
+        if set(name) & set(";\t"):
+            raise ValueError(
+                f"{path}, line {number}: needs one name and no columns; got {name[:60]}"
+            )
         names.add(name)
+    if not names - {""}:
+        raise ValueError(f"{path} names no student; needs one name a line")
     return names - {""}
 
 

@@ -1,6 +1,6 @@
 """A student's line in the CSV: the points of each question, and what late days leave of them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from roofline_lib.grading.draw import MarkedQuestion, OpenQuestion
@@ -15,7 +15,8 @@ HandMarks = dict[tuple[str, str], HandMark]  # by (student, question)
 @dataclass(frozen=True)
 class Row:
     """A student's line in the CSV. `points` has those of each question that counts, None for one
-    that nobody has marked yet; `late` is None where late days are not counted."""
+    that nobody has marked yet; `late` is None where late days are not counted. `comments` are those
+    given by hand, `unmarked` the open questions that count, were answered and have no mark yet."""
 
     student: str
     score: float
@@ -24,6 +25,13 @@ class Row:
     status: str
     note: str
     late: Lateness | None = None
+    comments: tuple[str, ...] = ()
+    unmarked: tuple[str, ...] = ()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there was a notebook to mark."""
+        return self.status in ("graded", "draft")
 
     @property
     def before_late_days(self) -> float:
@@ -36,13 +44,20 @@ def row_of(
     questions: Sequence[Question],
     by_hand: HandMarks | None,
     late: Lateness | None = None,
+    answered: Collection[str] = (),
 ) -> Row:
     """The Row of a student's Marks. `by_hand` are marks by (student, question); None where open
-    questions do not count."""
+    questions do not count. `answered` are the open questions with an answer of this student."""
     asked = counted(questions, by_hand)
     points = {question.name: points_for(question, marks, by_hand or {}) for question in asked}
     reached = sum(got or 0 for got in points.values())
-    notes = [marks.note, late.sentence(reached) if late else ""]
+    unmarked = tuple(name for name in points if points[name] is None and name in answered)
+    said = [(by_hand or {}).get((marks.student, question.name)) for question in asked]
+    notes = [
+        marks.note,
+        f"not marked yet: {', '.join(unmarked)}" if unmarked else "",
+        late.sentence(reached) if late else "",
+    ]
     return Row(
         student=marks.student,
         score=late.left_of(reached) if late else reached,
@@ -51,6 +66,8 @@ def row_of(
         status=marks.status,
         note="; ".join(filter(None, notes)),
         late=late,
+        comments=tuple(mark.comment for mark in said if mark and mark.comment),
+        unmarked=unmarked,
     )
 
 

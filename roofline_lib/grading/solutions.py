@@ -2,6 +2,7 @@
 it."""
 
 import json
+import re
 from pathlib import Path
 
 import roofline_lib
@@ -67,6 +68,13 @@ def solution(lesson, folders):
     main = f"{lesson}.ipynb"
     books = [_book(files[name]) for name in sorted(files, key=lambda name: (name != main, name))]
     return {**books[0], "cells": [cell for book in books for cell in book["cells"]]}
+
+
+def functions_of(book):
+    """The names of the functions that a solution notebook asks for."""
+    cells = ("".join(cell.get("source", "")) for cell in book["cells"])
+    answers = (text for text in cells if "### BEGIN SOLUTION" in text)
+    return [name for text in answers for name in re.findall(r"^def (\w+)\(", text, re.MULTILINE)]
 
 
 def _book(path):

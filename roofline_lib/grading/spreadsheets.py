@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_SEPARATORS = (",", ";", "\t")
+SEPARATORS = (",", ";", "\t")
 _UTF8 = "utf-8-sig"
 # what a spreadsheet would take for the beginning of one, also as wide characters
 FORMULA = re.compile(r"(^\s*|[;,|]\s*)([=+\-@\uff1d\uff0b\uff0d\uff20]|\\t|\\r|\\n)")
@@ -42,7 +42,7 @@ def read_table(path: Path, needs: Sequence[str]) -> Table:
     write them, with semicolons or tabs; a ValueError that names the file where it has others, or
     the line that cannot be read."""
     text = read_text(path)
-    for separator in _SEPARATORS:
+    for separator in SEPARATORS:
         table = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
         columns = tuple(_first_line(table, path))
         if set(needs) <= set(columns):
@@ -74,6 +74,8 @@ def read_text(path: Path) -> str:
     """The text of a file in UTF-8, with or without a mark in front, or in UTF-16 with one, which is
     what a spreadsheet calls Unicode text; a ValueError for any other."""
     data = path.read_bytes()
+    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise ValueError(f"{path} is a workbook; save its sheet as CSV, in UTF-8")
     encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else _UTF8
     try:
         text = data.decode(encoding)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import stat
 from dataclasses import dataclass
 
@@ -68,21 +69,47 @@ class _Trace:
     kind: str  # "file", "folder" or "link"
 
 
-def collect(folder, lesson, roster=()):
+def collect(folder, lesson, roster=(), functions=()):
     """A Stored notebook, or a Submission without one, for everybody of whom there is a trace:
     `<student>.ipynb`, `<student>/`, a name as a learning platform makes it (see platforms.py), or a
-    name on the roster; sorted by name."""
+    name on the roster; sorted by name. Of several notebooks in a folder that one counts which
+    defines most of the lesson's `functions`."""
     wanted = "<student>.ipynb or <student>/<anything>.ipynb"
     if not os.path.isdir(folder):
         raise ValueError(f"{folder} is no folder; needs one with {wanted}")
-    traces = sorted(filter(None, map(_trace, _entries(folder))), key=lambda trace: trace.name)
+    traces = _traces(folder)
     if not traces:
         raise ValueError(f"{folder} holds no notebook; needs {wanted}")
-    students = _by_student(traces)
+    packed = read_names(trace.stem for trace in traces)
+    students = _by_student(traces, packed)
+    apart = set(namesakes(packed))
     return [
-        _collect_one(student, students.get(student, []), lesson)
-        for student in sorted({*students, *roster})
+        _collect_one(student, students.get(student, []), lesson, functions)
+        for student in sorted({*students, *(set(roster) - (apart - set(students)))})
     ]
+
+
+def packed_by_platform(folder):
+    """(what a learning platform packed into a class's folder, the names there that are not of its
+    shape); nothing where none did."""
+    traces = _traces(folder)
+    packed = read_names(trace.stem for trace in traces)
+    known = {*packed.names, *packed.typed}
+    strange = [trace.name for trace in traces if packed.platform and trace.stem not in known]
+    return packed, strange
+
+
+def namesakes(packed):
+    """{a name: the students that have it, told apart by their numbers}."""
+    several = {}
+    for one in packed.names.values():
+        if one.student != one.called:
+            several.setdefault(one.called, set()).add(one.student)
+    return several
+
+
+def _traces(folder):
+    return sorted(filter(None, map(_trace, _entries(folder))), key=lambda trace: trace.name)
 
 
 def _trace(entry):
@@ -94,14 +121,15 @@ def _trace(entry):
     return _Trace(entry.name, stem, entry.path, "link") if entry.is_symlink() else None
 
 
-def _by_student(traces):
+def _by_student(traces, packed):
     """{student: the traces of that student, the one that counts first}."""
-    platform, said = read_names(trace.stem for trace in traces)
-    found = {}
-    if platform:
-        for trace in sorted(traces, key=lambda one: said[one.stem].when, reverse=True):
-            found.setdefault(said[trace.stem].student, []).append(trace)
-        return found
+    said, found = packed.names, {}
+    named = [trace for trace in traces if trace.stem in said]
+    for trace in sorted(
+        named, key=lambda one: (said[one.stem].when, said[one.stem].attempt), reverse=True
+    ):
+        found.setdefault(said[trace.stem].student, []).append(trace)
+    traces = [one for one in traces if one.stem not in said and one.stem not in packed.typed]
     for trace in sorted(traces, key=lambda one: ("file", "folder", "link").index(one.kind)):
         student = trace.stem
         # two spellings of one name are two students
@@ -124,10 +152,10 @@ def _is_notebook(entry):
     return entry.name.lower().endswith(".ipynb")
 
 
-def _collect_one(student, traces, lesson):
+def _collect_one(student, traces, lesson, functions):
     """One student's notebook, from the first of these traces that holds one."""
     try:
-        notebooks = [one for trace in traces for one in _notebooks_of(trace, lesson)]
+        notebooks = [one for trace in traces for one in _notebooks_of(trace, lesson, functions)]
         if not notebooks:
             folder = next((trace.path for trace in traces if trace.kind == "folder"), None)
             if not folder and traces:
@@ -141,14 +169,39 @@ def _collect_one(student, traces, lesson):
     return Stored(student, notebooks[0], _digest(data), _which_was_taken(traces, notebooks))
 
 
-def _notebooks_of(trace, lesson):
-    """The paths of the notebooks in a trace, the lesson's own first."""
-    if trace.kind == "folder":
-        names = sorted(
-            _notebooks_in(trace.path), key=lambda name: (name != f"{lesson}.ipynb", name)
-        )
-        return [os.path.join(trace.path, name) for name in names]
-    return [trace.path] if trace.kind == "file" else []
+def _notebooks_of(trace, lesson, functions):
+    """The paths of the notebooks in a trace, the one that counts first: which defines most of the
+    lesson's functions; of several such the one of the lesson's name, or else the last by name, v10
+    behind v2."""
+    if trace.kind != "folder":
+        return [trace.path] if trace.kind == "file" else []
+    paths = [os.path.join(trace.path, name) for name in _notebooks_in(trace.path)]
+    if len(paths) < 2:
+        return paths
+    own = f"{lesson}.ipynb"
+
+    def worth(path):
+        return _defined(path, functions), os.path.basename(path) == own, _natural(path)
+
+    return sorted(paths, key=worth, reverse=True)
+
+
+def _defined(path, functions):
+    """How many of these functions a notebook seems to define."""
+    try:
+        data = _read(path)
+    except OSError:
+        return 0
+    return sum(
+        bool(re.search(rf"def\s+{name}\s*\(|\b{name}\s*=[^=]".encode(), data))
+        for name in map(re.escape, functions)
+    )
+
+
+def _natural(path):
+    """A key that sorts numbers in names by their size."""
+    parts = re.split(r"(\d+)", os.path.basename(path).removesuffix(".ipynb"))
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _which_was_taken(traces, notebooks):
