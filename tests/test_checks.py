@@ -722,6 +722,23 @@ def test_each_slip_is_named_and_no_other(question, answer, slips):
         assert f"Looks like {name}: {SLIPS[name]}" in verdict.message
 
 
+def test_a_slip_that_is_right_on_some_inputs_is_named():
+    """Rounding down where up is asked for is right on whole numbers and where nothing will do."""
+    question = QUESTIONS["intensity.x-rows-for"]
+
+    def floored(target, n, k, s):
+        rows = target * s * k * n / (2 * n * k - target * s * (n + k))
+        return float(math.floor(rows)) if rows > 0 else math.inf
+
+    inputs = [*question.inputs(), (32, 128, 128, 2), (100, 4096, 512, 2)]
+    assert [floored(*one) == question.reference(*one) for one in inputs].count(True) == 2
+    assert question.slips_that_give([(one, floored(*one)) for one in inputs]) == ["round-up"]
+    # right on most, so no slip of the formula
+    wrong = [(one, question.reference(*one)) for one in inputs]
+    wrong[0] = inputs[0], floored(*inputs[0])
+    assert question.slips_that_give(wrong) == []
+
+
 def test_rounding_leaves_a_digit_or_two():
     assert is_rounded(0.2, 1 / 6, "") and is_rounded(0.17, 1 / 6, "")
     assert not is_rounded(0.167, 1 / 6, "")

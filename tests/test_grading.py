@@ -456,7 +456,7 @@ def test_a_lesson_by_its_number_or_its_beginning(given, meant):
 
 @pytest.mark.parametrize("given", ["0", "99", "", "tiling", "1_"])
 def test_no_lesson_or_several(given):
-    with pytest.raises(ValueError, match="is not known; choose one of 01_"):
+    with pytest.raises(ValueError, match="(is not known|may be several); choose one of 01_"):
         lesson_name(given, solution_folders())
 
 
@@ -550,6 +550,8 @@ def test_sentences(class_folder):
         "def product_flops(m, n, k):\n    return 0"
     )
     assert "gave something of type dict" in sentence("def product_flops(m, n, k):\n    return {}")
+    assert "', a text." in sentence("def product_flops(m, n, k):\n    return str(2 * m * n * k)")
+    assert "lack `return`" in sentence("def product_flops(m, n, k):\n    print(2 * m * n * k)")
     assert called("f", '[1, null, true, 0.5, "a"]') == "f(1, None, True, 0.5, 'a')"
 
 
@@ -568,6 +570,35 @@ def test_lists_of_hand_marks(tmp_path, text, said):
     (tmp_path / "h.csv").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=re.escape(said)):
         roster.read_hand_marks(tmp_path / "h.csv", {"ada", "bob"}, [OpenQuestion("one_user", 2)])
+
+
+def test_all_faulty_hand_marks_are_told_at_once_with_their_students(tmp_path):
+    (tmp_path / "h.csv").write_text(
+        "student,question,mark\nada,one_user,5\nbob,one_user,1\neve,one_user,x\nbob,two,1\n"
+    )
+    with pytest.raises(ValueError, match="line 2") as told:
+        roster.read_hand_marks(
+            tmp_path / "h.csv", {"ada", "bob", "eve"}, [OpenQuestion("one_user", 2)]
+        )
+    lines = str(told.value).splitlines()
+    assert ["ada" in lines[0], "eve" in lines[1], "'two'" in lines[2], len(lines)] == [True] * 3 + [
+        3
+    ]
+
+
+@pytest.mark.parametrize(
+    ("inside", "said"),
+    [
+        ("mine.ipynb", "needs <lesson>/<anything>.ipynb"),
+        ("01_arithmetic_intensity/notes.txt", "needs <lesson>/<anything>.ipynb"),
+        ("01_arithmetic_intensty/mine.ipynb", "give it the full name, 01_arithmetic_intensity"),
+    ],
+)
+def test_a_folder_of_ones_own_that_is_laid_over_nothing(inside, said, tmp_path):
+    (tmp_path / inside).parent.mkdir(exist_ok=True)
+    (tmp_path / inside).write_text("{}")
+    with pytest.raises(ValueError, match=said):
+        solution_folders(tmp_path)
 
 
 def test_an_empty_hand_mark_is_none_yet(tmp_path):

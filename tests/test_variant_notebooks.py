@@ -27,6 +27,8 @@ def test_each_student_gets_a_notebook_that_asks_with_own_numbers(handed_out):
     asked = [re.findall(r"x-(?:levels|weights|macs): not .*", ran(book)) for book in (ada, bob)]
     assert len(asked[0]) == len(asked[1]) == 3 and not set(asked[0]) & set(asked[1])
     assert "variant" not in json.dumps(plain)
+    told = json.dumps(ada)
+    assert "solutions/" in json.dumps(plain) and "solutions" not in told and "](../" not in told
 
 
 def test_a_notebook_of_a_variant_is_graded_as_any_other(handed_out, tmp_path):

@@ -50,6 +50,11 @@ SOLUTION = re.compile(
 HIDDEN = re.compile(
     r"^[ \t]*### BEGIN HIDDEN TESTS\n.*?^[ \t]*### END HIDDEN TESTS\n?", re.MULTILINE | re.DOTALL
 )
+# what is said to somebody who learns alone: the sentence that links to the answers
+TO_ANSWERS = re.compile(
+    r" ?(?:Do you learn alone\? )?(?:[^.?!\n]|\n(?!\n))*\]\([./]*solutions/[^)]*\)\."
+)
+TO_REPOSITORY = re.compile(r"\[([^\]]+)\]\(\.\./[^)]*\)")
 CHECK = re.compile(r'rl\.check\("((\w+)\.[\w-]+)", \.\.\.\)')
 STUBS = {"code": r"\1return ...  # your answer" + "\n", "markdown": "*Your answer.*\n"}
 
@@ -82,6 +87,19 @@ def exercise(book):
             "", SOLUTION.sub(STUBS.get(cell["cell_type"], ""), "".join(cell["source"]))
         ).rstrip("\n")
         cells.append({**cell, "source": text.splitlines(keepends=True)})
+    return {**book, "cells": cells}
+
+
+def handed_out(book):
+    """An exercise that leaves the repository: it does not lead to the model answers, and names what
+    it cannot link to."""
+    cells = []
+    for cell in book["cells"]:
+        if cell["cell_type"] == "markdown":
+            text = TO_ANSWERS.sub("", "".join(cell["source"]))
+            text = TO_REPOSITORY.sub(r"\1", text).strip("\n")
+            cell = {**cell, "source": text.splitlines(keepends=True)}
+        cells.append(cell)
     return {**book, "cells": cells}
 
 
@@ -145,7 +163,9 @@ def main(argv=None):
         folders = solution_folders(args.solutions)
         only = lesson_name(args.lesson, folders) if args.lesson else None
         students = sorted(read_names(args.variants)) if args.variants else []
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        parser.error(f"{error.filename}: {error.strerror}")
+    except ValueError as error:
         parser.error(str(error))
     for path in sorted(path for folder in folders for path in folder.glob("*/*.ipynb")):
         text = path.read_text(encoding="utf-8")
@@ -160,6 +180,8 @@ def main(argv=None):
     ):
         if only in (None, lesson):
             book = exercise(solution(lesson, folders))
+            if args.variants or args.solutions:
+                book = handed_out(book)
             books = {student: for_student(book, student, args.seed) for student in students}
             write(args.out / lesson, books if args.variants else {lesson: book})
 

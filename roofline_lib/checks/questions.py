@@ -234,13 +234,23 @@ class FunctionQuestion(Question):
         return self._wrong(what, self.slips_that_give(tried), said, computed)
 
     def slips_that_give(self, tried: Sequence[tuple]) -> list[str]:
-        """The slips whose function gives every value of `tried`, pairs of (arguments, value). One
-        input can match by chance, so a slip has to fit them all."""
+        """The slips whose function gives every value of `tried`, pairs of (arguments, value), since
+        one input can match by chance; or every wrong one, where half of the values or more are
+        wrong: rounding down is right on whole numbers."""
+        wrong = [(arguments, value) for arguments, value in tried if not self._is(value, arguments)]
+        enough = [tried, wrong] if 2 * len(wrong) >= len(tried) else [tried]
         return [
             name
             for name, slip in self.slips
-            if all(_gives(slip, arguments, value) for arguments, value in tried)
+            if any(all(_gives(slip, *pair) for pair in pairs) for pairs in enough)
         ]
+
+    def _is(self, value: object, arguments: Sequence[object]) -> bool:
+        """Whether this is the reference's value."""
+        try:
+            return _agrees(value, self.reference(*arguments), self.tolerance)
+        except Exception:
+            return False
 
 
 def _gives(slip: Callable, arguments: Sequence[object], value: object) -> bool:

@@ -79,14 +79,16 @@ def _question(question: MarkedQuestion, there: Sequence[Marks], words: Words) ->
     right = sum(outcome.right for outcome in outcomes)
     others = Counter(outcome.word for outcome in outcomes if not outcome.right)
     slips = Counter(name for outcome in outcomes for name in outcome.slips)
-    told = [f"{count} {word}" for word, count in others.most_common()]
-    told += [f"{count} × {name}" for name, count in slips.most_common()]
+    told = "; ".join(f"{count} {word}" for word, count in others.most_common())
+    if slips:
+        named = ", ".join(f"{count} × {name}" for name, count in slips.most_common())
+        told += f". Slips among them: {named}"
     shares = [outcome.right_on / outcome.inputs for outcome in outcomes if outcome.inputs]
     asked = f"<details><summary>The question</summary>{markdown(words.text)}</details>"
     return (
         f'<section><span class="got">{right} of {len(outcomes)} right</span>'
         f"<h2>{html.escape(words.heading)} <code>{html.escape(question.name)}</code></h2>"
-        f"<p>{html.escape('; '.join(told))}</p>"
+        f"<p>{html.escape(told)}</p>"
         f"{_distribution(shares, 'inputs right') if shares else ''}"
         f"{asked if words.text else ''}</section>"
     )
@@ -129,7 +131,7 @@ def _students(marks: Sequence[Marks], rows: Sequence[Row], questions: Sequence[Q
         cells = "".join(f"<td>{_sign(one, row, question)}" for question in questions)
         lines.append(
             f'<tr><td>{html.escape(row.student)}<td class="number">{row.score:g}{cells}'
-            f"<td>{html.escape(row.status)}<td>{html.escape(row.note)}"
+            f'<td class="status">{html.escape(row.status)}<td class="note">{html.escape(row.note)}'
         )
     return (
         '<section><h2>Students</h2><div class="scroll"><table>'

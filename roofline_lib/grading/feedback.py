@@ -24,7 +24,7 @@ def feedback_page(
     """One student's page. No key is on it, and nobody else's data."""
     sections = [
         _section(question, marks, by_hand, words.questions.get(question.name, Words(question.name)))
-        for question in questions
+        for question in (questions if marks.outcomes else ())
     ]
     again = ""
     if any("Looks like" in section for section in sections):
@@ -53,7 +53,7 @@ def _section(question: Question, marks: Marks, by_hand: HandMarks, words: Words)
     if isinstance(question, OpenQuestion):
         look, inside = "open", _by_hand(by_hand.get((marks.student, question.name)))
     else:
-        outcome = marks.outcomes.get(question.name, Outcome(False, "", "Not graded."))
+        outcome = marks.outcomes[question.name]
         look, inside = ("right" if outcome.right else "wrong"), _outcome(question, outcome)
     sign = {"right": "✓ ", "wrong": "✗ ", "open": ""}[look]
     asked = f"<details><summary>The question</summary>{markdown(words.text)}</details>"

@@ -197,7 +197,7 @@ def judge(question, drawn, reply):
             return Outcome(False, "error", said[:400])
     if len(answers) < wanted:
         return _ended_early(question, drawn, reply.ended, len(answers))
-    return _compared(question, drawn, [answer.value for answer in answers])
+    return _compared(question, drawn, [answer.value for answer in answers], facts.untouched)
 
 
 def _not_defined(question, facts):
@@ -225,10 +225,11 @@ def _ended_early(question, drawn, ended, given):
     return Outcome(False, str(word), f"{_ENDED[ended]}, {where}.")
 
 
-def _compared(question, drawn, values):
+def _compared(question, drawn, values, untouched):
     """The Outcome where there is an answer to each input."""
     if all(value is None for value in values):
-        return Outcome(False, "not answered", "Not answered.")
+        said = "Its last line may lack `return`: it gives nothing back."
+        return Outcome(False, "not answered", "Not answered." if untouched else said)
     right = [
         same(value, answer, question.tolerance)
         for value, answer in zip(values, drawn.answers, strict=True)
@@ -250,4 +251,5 @@ def _compared(question, drawn, values):
 
 def _shown(value):
     text = f"something of type {value.get('odd')}" if isinstance(value, dict) else repr(value)
-    return text if len(text) < 80 else text[:80] + "..."
+    kind = ", a text" if isinstance(value, str) else ""
+    return (text if len(text) < 80 else text[:80] + "...") + kind

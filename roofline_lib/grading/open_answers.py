@@ -17,11 +17,27 @@ from roofline_lib.grading.words import LessonWords, Words
 
 _SCRIPT = """
 const quoted = text => '"' + text.replaceAll('"', '""') + '"';
+const answers = [...document.querySelectorAll('.answer')];
+const markOf = one => one.querySelector('input').value.trim().replace(',', '.');
+const isWrong = one => {
+  const mark = markOf(one), most = Number(one.querySelector('input').dataset.most);
+  return mark !== '' && !(/^(\\d+\\.?\\d*|\\.\\d+)$/.test(mark) && Number(mark) <= most);
+};
+const look = one => one.querySelector('input').setAttribute('aria-invalid', isWrong(one));
+for (const one of answers) one.addEventListener('input', () => look(one));
 document.querySelector('button').addEventListener('click', () => {
+  answers.forEach(look);
+  const wrong = answers.filter(isWrong);
+  if (wrong.length) {
+    const names = wrong.map(one => one.dataset.student).join(', ');
+    document.querySelector('output').textContent =
+      `Nothing is saved yet: no number, or more than the question has: ${names}`;
+    wrong[0].querySelector('input').focus();
+    return;
+  }
   const lines = ['student,question,mark,comment'];
-  for (const one of document.querySelectorAll('.answer')) {
-    const mark = one.querySelector('input').value.trim();
-    const comment = one.querySelector('textarea').value.trim();
+  for (const one of answers) {
+    const mark = markOf(one), comment = one.querySelector('textarea').value.trim();
     const cells = [one.dataset.student, one.dataset.question, mark, comment];
     if (mark || comment) lines.push(cells.map(quoted).join(','));
   }
@@ -88,7 +104,7 @@ def _answer(question: OpenQuestion, student: str, text: str, mark: HandMark | No
     most = f"{question.points:g}"
     named = f"{student}, {question.name}"
     box = (
-        f'<input type="number" min="0" max="{most}" step="any" value="{value}" '
+        f'<input inputmode="decimal" size="5" data-most="{most}" value="{value}" '
         f"aria-label={_quoted(f'Mark of {named}')}>"
     )
     comment = (

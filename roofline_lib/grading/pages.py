@@ -60,7 +60,7 @@ pre{overflow-x:auto;white-space:pre-wrap}
 th,td{padding:.3em .8em .3em 0;text-align:left;vertical-align:top;
 border-bottom:1px solid var(--grid)}
 th{color:var(--faint);font-weight:600}th,td b{white-space:nowrap}
-td.number,th.number{text-align:right}
+td.number,th.number{text-align:right}td.status{white-space:nowrap}td.note{min-width:16em}
 svg{max-width:100%;height:auto;display:block}
 svg text{font:12px system-ui,sans-serif;fill:var(--ink)}
 .bar{fill:var(--memory)}.bar.full{fill:var(--room)}.bar.none{fill:var(--over)}
@@ -71,6 +71,7 @@ aside section{position:sticky;top:0;max-height:100vh;overflow-y:auto}
 input,textarea,button{font:inherit;color:inherit;background:var(--page);
 border:1px solid var(--faint);border-radius:4px;padding:.3em .5em}
 textarea{width:100%;min-height:4em}
+input[aria-invalid=true]{outline:2px solid var(--over)}
 button{cursor:pointer;background:var(--memory);color:var(--card);border:0;padding:.5em 1em}
 @media print{body{background:none}section{break-inside:avoid}details{display:block}}
 """

@@ -2,7 +2,7 @@
 marks given by hand, late days."""
 
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +13,7 @@ HEADER = ("student", "question", "mark")
 LATE_HEADER = ("student", "days")
 LONGEST_NAME = 240  # bytes
 MOST_LATE_DAYS = 1000
+FAULTS_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -67,26 +68,38 @@ def read_hand_marks(
     comment where it has that one.
 
     `students` are the names that have a row, `open_questions` what is marked by hand. An empty mark
-    is none yet. A ValueError names the line at fault.
+    is none yet. A ValueError names the lines at fault.
     """
     marks: dict[tuple[str, str], HandMark] = {}
     most = {question.name: question.points for question in open_questions}
+    faults = []
     for where, row in read_table(path, HEADER).lines:
-        student, question = _student(row["student"], students, where), row["question"] or ""
-        if question not in most:
-            raise ValueError(
-                f"{where}: {question!r} is no question marked by hand; "
-                f"choose one of {', '.join(most)}"
-            )
-        is_empty = row["mark"] is not None and not row["mark"].strip()
-        mark = None if is_empty else _mark(row["mark"], most[question], where)
-        comment = (row.get("comment") or "").strip()
-        if mark is None and not comment:
+        try:
+            student, question, mark = _hand_mark(row, most, students, where)
+            if (student, question) in marks:
+                raise ValueError(f"{where}: a second mark for {student}, {question}")
+        except ValueError as error:
+            faults.append(str(error))
             continue
-        if (student, question) in marks:
-            raise ValueError(f"{where}: a second mark for {student}, {question}")
-        marks[student, question] = HandMark(mark, comment)
+        if mark.points is not None or mark.comment:
+            marks[student, question] = mark
+    if faults:
+        more = f"\n... and {len(faults) - FAULTS_SHOWN} more" if len(faults) > FAULTS_SHOWN else ""
+        raise ValueError("\n".join(faults[:FAULTS_SHOWN]) + more)
     return marks
+
+
+def _hand_mark(
+    row: Mapping[str, str | None], most: Mapping[str, float], students: Collection[str], where: str
+) -> tuple[str, str, HandMark]:
+    student, question = _student(row["student"], students, where), row["question"] or ""
+    if question not in most:
+        raise ValueError(
+            f"{where}: {question!r} is no question marked by hand; choose one of {', '.join(most)}"
+        )
+    is_empty = row["mark"] is not None and not row["mark"].strip()
+    points = None if is_empty else _mark(row["mark"], most[question], f"{where}: {student}")
+    return student, question, HandMark(points, (row.get("comment") or "").strip())
 
 
 def read_late_days(path: Path, students: Collection[str]) -> dict[str, int]:

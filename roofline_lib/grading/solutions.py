@@ -3,6 +3,7 @@ it."""
 
 import json
 import re
+from difflib import get_close_matches
 from pathlib import Path
 
 import roofline_lib
@@ -11,7 +12,7 @@ import roofline_lib
 def solution_folders(own=None):
     """The folders with solutions, in order of precedence: a teacher's `own`, then this
     repository's, or those that came with an installed library. ValueError where a folder in `own`
-    looks like a misspelt lesson of ours."""
+    looks like a misspelt lesson of ours, or where none holds a notebook."""
     library = Path(roofline_lib.__file__).parent
     roots = [Path.cwd(), library.parent, library / "course" / "files"]
     candidates = [root / "solutions" for root in roots]
@@ -19,9 +20,16 @@ def solution_folders(own=None):
     if not own:
         return ours
     lessons = sorted(path.name for folder in ours for path in folder.iterdir())
+    if not any(Path(own).glob("*/*.ipynb")):
+        raise ValueError(
+            f"{own} has no notebook in a folder of its own; needs <lesson>/<anything>.ipynb, "
+            f"such as {own}/{lessons[0] if lessons else 'my_lesson'}/mine.ipynb"
+        )
     for path in Path(own).iterdir():
         if path.is_dir() and path.name not in lessons:
-            similar = _beginning_with(path.name, lessons)
+            similar = _beginning_with(path.name, lessons) or get_close_matches(
+                path.name, lessons, n=1, cutoff=0.9
+            )
             if similar:
                 raise ValueError(
                     f"{path} would be a lesson of its own; "
@@ -41,8 +49,9 @@ def lesson_name(lesson, folders):
     }
     found = [lesson] if lesson in names else _beginning_with(lesson, sorted(names))
     if len(found) != 1:
-        choices = ", ".join(sorted(names))
-        raise ValueError(f"lesson {lesson!r} is not known; choose one of {choices}")
+        choices = ", ".join(found or sorted(names))
+        state = "may be several" if found else "is not known"
+        raise ValueError(f"lesson {lesson!r} {state}; choose one of {choices}")
     return found[0]
 
 

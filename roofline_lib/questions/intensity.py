@@ -232,6 +232,7 @@ QUESTIONS = [
         tolerance=1e-6,
         slips=[
             ("mac-is-flop", lambda m, n, k: m * n * k),
+            ("mac-is-flop", lambda m, n, k: 4 * m * n * k),
             ("results-not-work", lambda m, n, k: 2 * m * n),
         ],
         hint="m n results of k multiply-adds.",
@@ -245,6 +246,7 @@ QUESTIONS = [
         inputs=lambda: [(2, 3, 4, 4, False), (2, 3, 4, 2, True), (4096, 4096, 4096, 0.5, False)],
         slips=[
             ("forgot-c", lambda m, n, k, s, adds_c: s * (m * k + k * n + (m * n if adds_c else 0))),
+            ("forgot-c", lambda m, n, k, s, adds_c: s * (m * k + k * n)),
             ("read-c", lambda m, n, k, s, adds_c: s * (m * k + k * n + 2 * m * n)),
             (
                 "elements-not-bytes",
@@ -265,6 +267,7 @@ QUESTIONS = [
             (32768, 4096, 1024, 1, 2),
         ],
         slips=[
+            ("mac-is-flop", lambda *args: _layer(*args) / 2),
             ("rule-for-exact", lambda rows, inputs, outputs, w, a: 2 * rows / w),
             (
                 "forgot-c",

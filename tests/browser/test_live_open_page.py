@@ -22,7 +22,14 @@ def test_marks_and_comments_go_from_the_page_into_the_file(chrome, tmp_path):
         page.goto((tmp_path / "open.html").as_uri())
         assert page.title() == "Lesson: open answers"
         assert page.locator(".said").first.inner_text() == MARKUP
-        page.get_by_label('Mark of Roe, "Bob", one_user').fill("3.5")
+        bob = page.get_by_label('Mark of Roe, "Bob", one_user')
+        for wrong in ("5", "-1", "two", "3,5,0", "1e0"):
+            bob.fill(wrong)
+            assert bob.get_attribute("aria-invalid") == "true", wrong
+            page.get_by_role("button").click()
+            assert page.locator("output").inner_text().endswith('the question has: Roe, "Bob"')
+        bob.fill("3,5")
+        assert bob.get_attribute("aria-invalid") == "false"
         page.get_by_label('Comment for Roe, "Bob", one_user').fill('Good, "really".\nNumbers?')
         page.get_by_label("Mark of =cy, one_user").fill("0")
         with page.expect_download() as download:
