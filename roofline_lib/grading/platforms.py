@@ -48,8 +48,8 @@ class Packed:
 
 
 def read_names(names: Iterable[str]) -> Packed:
-    """What these names, without `.ipynb`, say: those of the platform whose shape half of them or
-    more have. A file that came by mail lies beside them, and says nothing.
+    """What these names, without `.ipynb`, say: those of the platform whose shape most of them
+    have. A file that came by mail lies beside them, and says nothing.
 
     Two students of one name are told apart by the platform's number for each.
     """
@@ -61,7 +61,7 @@ def read_names(names: Iterable[str]) -> Packed:
         others = [name for name in names if name not in typed]
         found = [re.fullmatch(shape, name, re.DOTALL) for name in others]
         read = {match[0]: match.groupdict() for match in found if match}
-        if read and 2 * len(read) >= len(others):
+        if 2 * len(read) > len(others):
             return Packed(platform, _told_apart(read), frozenset(typed))
     return Packed()
 
