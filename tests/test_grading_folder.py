@@ -24,8 +24,10 @@ from roofline_lib.grading.report import Report
 from roofline_lib.grading.solutions import solution, solution_folders
 from roofline_lib.grading.submissions import (
     LARGEST,
+    MOST_READ,
     Submission,
     collect,
+    one_folder,
     packed_by_platform,
     passed_over,
 )
@@ -152,6 +154,13 @@ def test_a_text_typed_on_the_platform_is_nobodys_notebook(tmp_path):
     assert (jo.student, jo.data, jo.note) == ("Jo Roe", b"{}", "")
 
 
+def test_a_class_unpacked_a_level_too_deep_is_told(tmp_path):
+    write(tmp_path / "class", ada="{}", bob="{}")
+    assert one_folder(tmp_path) == "class"
+    write(tmp_path, cy="{}")
+    assert one_folder(tmp_path) == ""
+
+
 def test_plain_names_stay_plain_where_one_looks_like_a_platforms(tmp_path):
     write(tmp_path, ada="{}", bob="{}", **{"cy_1_2_x": "{}"})
     assert [one.student for one in collect(tmp_path, FIRST)] == ["ada", "bob", "cy_1_2_x"]
@@ -165,6 +174,10 @@ def test_the_notebook_with_the_lessons_functions_counts(tmp_path):
     ada, bob = collect(tmp_path, FIRST, functions=["product_flops"])
     assert ada.note == "2 notebooks: took exercises_01.ipynb"
     assert bob.note == "3 notebooks: took v10.ipynb"
+    many = {f"v{i}": "x" for i in range(MOST_READ)}
+    write(tmp_path / "cy", **many, a=answer)
+    cy = collect(tmp_path, FIRST, functions=["product_flops"])[2]
+    assert cy.note.endswith(f"took v{MOST_READ - 1}.ipynb")
 
 
 def test_two_students_of_one_name_are_told_apart_by_the_platforms_number(tmp_path):

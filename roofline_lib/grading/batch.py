@@ -28,6 +28,7 @@ from roofline_lib.grading.submissions import (
     Stored,
     collect,
     namesakes,
+    one_folder,
     packed_by_platform,
     passed_over,
 )
@@ -304,6 +305,8 @@ def _remark_on_platform(submissions, listed):
         remark(
             f"passed over, as they were typed on {packed.platform}: {_some(sorted(packed.typed))}"
         )
+    if inside := one_folder(submissions):
+        remark(f"{inside} is all that lies in {submissions}: is that the class's folder?")
     for called, students in namesakes(packed).items():
         if called in listed:
             remark(f"{called} in --students is {' and '.join(sorted(students))}: write both there")

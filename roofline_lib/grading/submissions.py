@@ -100,6 +100,16 @@ def packed_by_platform(folder):
     return packed, strange
 
 
+def one_folder(folder):
+    """The name of the one folder in a class's folder, where it holds several notebooks or folders:
+    a class that was unpacked a level too deep, perhaps. "" where there is more."""
+    traces = _traces(folder)
+    if [trace.kind for trace in traces] != ["folder"]:
+        return ""
+    inside = [entry for entry in _entries(traces[0].path) if _is_notebook(entry) or entry.is_dir()]
+    return traces[0].name if len(inside) > 1 else ""
+
+
 def namesakes(packed):
     """{a name: the students that have it, told apart by their numbers}."""
     several = {}
