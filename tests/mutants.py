@@ -337,7 +337,8 @@ BREAKS = {
     "checks/questions": [
         ("_SLIP_TOLERANCE = 0.004", "_SLIP_TOLERANCE = 0.04"),
         ("within(read.value, reference, self.tolerance)", "within(read.value, reference, 0.01)"),
-        ("if all(_gives(", "if any(_gives("),
+        ("if any(all(_gives(", "if any(any(_gives("),
+        ("[tried, wrong] if 2 * len(wrong)", "[tried, wrong] if 9 * len(wrong)"),
         ("0 < short <= 1", "0 < short <= 2"),
         ('if self.rounded == "up" else too_much', 'if self.rounded == "down" else too_much'),
         ("read))[:1]", "read))"),

@@ -225,6 +225,7 @@ def test_a_sandbox_that_breaks_costs_the_question_that_broke_it(monkeypatch):
         def answer(self, task):
             if task.name == "layer_intensity":
                 self.process.kill()
+                self.process.wait()  # else it may answer before it dies
             return super().answer(task)
 
     data = json.dumps(solution(FIRST, solution_folders())).encode()
