@@ -12,6 +12,7 @@ import time
 import tracemalloc
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -243,6 +244,18 @@ def test_moodle_gets_the_pages_under_its_own_names(tmp_path):
         }
         page = pack.read("Zo\u00eb Li_11_assignsubmission_file_/feedback.html").decode()
         assert page == (tmp_path / "m_feedback/Zo\u00eb Li.html").read_text(encoding="utf-8")
+
+
+def test_odd_names_do_not_keep_moodles_pages_back(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in (b"caf\xe9_11", b"a\nb_12", b"x\\up_13", b"=1_14"):
+        open(os.fsencode(folder) + b"/" + name + b"_assignsubmission_file_x.ipynb", "wb").close()
+    grading.grade(FIRST, folder, out=tmp_path / "m.csv")
+    with zipfile.ZipFile(tmp_path / "m_moodle_feedback.zip") as pack:
+        names = pack.namelist()
+    assert {name.split("_", 4)[1] for name in names} == {"11", "12", "13", "14"}
+    assert all(name.isprintable() and ".." not in Path(name).parts for name in names)
 
 
 @pytest.mark.parametrize(

@@ -104,8 +104,10 @@ def write_moodle_feedback(out: Path, packed: Packed) -> None:
     with ZipFile(text, "w", ZIP_DEFLATED) as pack:
         for name, said in sorted(packed.names.items()):
             page = pages_of(out) / _page_name(said.student)
-            before, kind, _ = name.partition("_assignsubmission_file")
-            moment = ZipInfo(f"{before}{kind}_/feedback.html", date_time=(1980, 1, 1, 0, 0, 0))
+            who, kind, _ = name.partition("_assignsubmission_file")
+            # a name may hold what no path and no UTF-8 has; Moodle goes by the number behind it
+            who = plain(who).replace("\\", "-").encode("utf-8", "replace").decode()
+            moment = ZipInfo(f"{who}{kind}_/feedback.html", date_time=(1980, 1, 1, 0, 0, 0))
             if page.is_file():
                 pack.writestr(moment, page.read_bytes(), ZIP_DEFLATED)
     _replace(out.with_name(f"{out.stem}_moodle_feedback.zip"), text.getvalue())
