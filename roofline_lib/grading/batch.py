@@ -321,7 +321,7 @@ def _remark_on_rows(rows, out):
     unmarked = [row.student for row in rows if row.unmarked]
     if unmarked:
         remark(f"an open answer has no mark yet: {_some(unmarked)}")
-    strangers = sum(row.note.startswith(OTHER_LESSON) for row in rows)
+    strangers = sum(OTHER_LESSON in row.note for row in rows)
     if 2 * strangers > len(rows):
         remark(
             f"{strangers} of {len(rows)} notebooks have no function of this lesson: "
